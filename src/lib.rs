@@ -1,0 +1,3 @@
+//! Outrigger: an editor sidecar for coding-agent runs.
+
+pub mod kernel;
