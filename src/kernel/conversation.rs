@@ -49,12 +49,17 @@ pub enum Block {
         is_error: bool,
     },
     /// A kind of block that we do not know.
-    Opaque { raw: String },
+    Opaque {
+        raw: String,
+    },
 }
 
 impl Block {
     pub fn text(text: impl Into<String>) -> Self {
-        Self::Text { text: text.into(), raw: None }
+        Self::Text {
+            text: text.into(),
+            raw: None,
+        }
     }
 }
 
@@ -160,7 +165,9 @@ impl ModelTurn {
 }
 
 /// What went wrong with a model call. Decides the recovery.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelErrorKind {
     PromptTooLong,

@@ -11,7 +11,20 @@ use super::ids::GateId;
 use super::path::RelPath;
 
 /// A point between two characters of a text without BOM. All counts are 0-based and from the line's start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
 #[serde(rename_all = "camelCase")]
 pub struct Position {
     pub line: u32,
@@ -24,7 +37,20 @@ pub struct Position {
 }
 
 /// `start` inclusive, `end` exclusive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
 #[serde(rename_all = "camelCase")]
 pub struct TextRange {
     pub start: Position,
@@ -45,7 +71,9 @@ pub enum RangeKind {
     File,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "camelCase", tag = "in", content = "path")]
 pub enum SourceFile {
     Workspace(RelPath),
@@ -90,7 +118,9 @@ pub struct Place {
     pub line_text: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "camelCase")]
 pub enum Severity {
     Error,
@@ -179,7 +209,12 @@ impl Finding {
     /// `path:line:column` with 1-based numbers, column in code points.
     pub fn at(&self) -> String {
         match &self.place {
-            Some(place) => format!("{}:{}:{}", place.file, place.range.start.line + 1, place.range.start.utf32 + 1),
+            Some(place) => format!(
+                "{}:{}:{}",
+                place.file,
+                place.range.start.line + 1,
+                place.range.start.utf32 + 1
+            ),
             None => "project".to_owned(),
         }
     }
@@ -187,14 +222,24 @@ impl Finding {
     /// What stays the same when lines move: gate, code, file, message with numbers blanked, text of the line.
     pub fn fingerprint(&self) -> Fingerprint {
         let file = self.file().map(ToString::to_string).unwrap_or_default();
-        let line = self.place.as_ref().map(|place| place.line_text.trim()).unwrap_or_default();
+        let line = self
+            .place
+            .as_ref()
+            .map(|place| place.line_text.trim())
+            .unwrap_or_default();
         let code = self.code.as_deref().unwrap_or_default();
-        Fingerprint(format!("{}\u{1f}{code}\u{1f}{file}\u{1f}{}\u{1f}{line}", self.gate, blank_numbers(&self.message)))
+        Fingerprint(format!(
+            "{}\u{1f}{code}\u{1f}{file}\u{1f}{}\u{1f}{line}",
+            self.gate,
+            blank_numbers(&self.message)
+        ))
     }
 }
 
 /// See [`Finding::fingerprint`]. Equal fingerprints are the same failure; several findings may share one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct Fingerprint(pub String);
 

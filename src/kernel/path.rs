@@ -37,7 +37,12 @@ impl RelPath {
         if text.chars().any(|c| c == '\0' || c == '\n' || c == '\r') {
             return Err(PathRefusal::Unprintable(text.escape_debug().to_string()));
         }
-        if text.starts_with('/') || text.starts_with("\\\\") || text == "~" || text.starts_with("~/") || has_drive(text) {
+        if text.starts_with('/')
+            || text.starts_with("\\\\")
+            || text == "~"
+            || text.starts_with("~/")
+            || has_drive(text)
+        {
             return Err(PathRefusal::Outside(text.to_owned()));
         }
         let mut parts: Vec<&str> = Vec::new();
@@ -99,11 +104,40 @@ mod tests {
 
     #[test]
     fn paths_are_judged_by_component() {
-        let good = [("a.rs", "a.rs"), ("./src//a b#%.rs", "src/a b#%.rs"), ("a/../b", "b"), ("..a/b", "..a/b"), ("-x", "-x"), ("a\\b", "a\\b"), ("é/漢😀", "é/漢😀"), (".github/x", ".github/x")];
+        let good = [
+            ("a.rs", "a.rs"),
+            ("./src//a b#%.rs", "src/a b#%.rs"),
+            ("a/../b", "b"),
+            ("..a/b", "..a/b"),
+            ("-x", "-x"),
+            ("a\\b", "a\\b"),
+            ("é/漢😀", "é/漢😀"),
+            (".github/x", ".github/x"),
+        ];
         for (text, want) in good {
-            assert_eq!(RelPath::parse(text).map(|path| path.to_string()), Ok(want.to_owned()), "{text}");
+            assert_eq!(
+                RelPath::parse(text).map(|path| path.to_string()),
+                Ok(want.to_owned()),
+                "{text}"
+            );
         }
-        for text in ["", ".", "a/..", "..", "a/../../b", "/etc/passwd", "~", "~/x", "C:/x", "c:x", "\\\\host\\share", ".git", "a/.GIT/config", "a\0b", "a\nb"] {
+        for text in [
+            "",
+            ".",
+            "a/..",
+            "..",
+            "a/../../b",
+            "/etc/passwd",
+            "~",
+            "~/x",
+            "C:/x",
+            "c:x",
+            "\\\\host\\share",
+            ".git",
+            "a/.GIT/config",
+            "a\0b",
+            "a\nb",
+        ] {
             assert!(RelPath::parse(text).is_err(), "{text:?}");
         }
     }
