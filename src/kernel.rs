@@ -1,8 +1,12 @@
 //! Decides. `step(state, input) -> effects`, pure: no clock, no I/O, no async, no randomness, no LSP, no JSON.
 
 pub mod conversation;
+pub mod document;
+pub mod file;
 pub mod finding;
 pub mod hash;
 pub mod ids;
 pub mod path;
+pub mod question;
 pub mod time;
+pub mod tool;

@@ -1,0 +1,169 @@
+//! The tools a model may call, as typed data. Each struct is also the tool's JSON Schema: field docs are what the model reads.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::hash::ContentHash;
+use super::path::RelPath;
+use std::sync::Arc;
+
+/// Read a text file of the workspace. Unsaved text of the editor is what you see.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadFile {
+    /// Path relative to the workspace root.
+    pub path: RelPath,
+    /// First line to show, 1-based. Default: 1.
+    #[serde(default)]
+    pub from_line: Option<u32>,
+    /// Number of lines to show. Default: 2000.
+    #[serde(default)]
+    pub lines: Option<u32>,
+}
+
+/// Write a whole file: a new one, or one that you have read. For a small change of an existing file use `edit`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteFile {
+    /// Path relative to the workspace root.
+    pub path: RelPath,
+    /// The whole new text.
+    pub content: String,
+}
+
+/// One replacement of an edit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Replacement {
+    /// Text to find: whole lines with enough around them to occur exactly once.
+    pub old: String,
+    /// Text to put there.
+    pub new: String,
+}
+
+/// Change parts of an existing file. All replacements are made, or none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EditFile {
+    /// Path relative to the workspace root.
+    pub path: RelPath,
+    /// The replacements, each of text as it is in the file now.
+    pub edits: Vec<Replacement>,
+}
+
+/// List files, honouring ignore files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListFiles {
+    /// Folder relative to the workspace root. Default: the root.
+    #[serde(default)]
+    pub path: Option<RelPath>,
+    /// Only paths that match this glob, such as `**/*.rs`.
+    #[serde(default)]
+    pub glob: Option<String>,
+}
+
+/// Search the workspace's text files with a regular expression, unsaved text included, honouring ignore files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SearchFiles {
+    /// Regular expression (ripgrep's).
+    pub pattern: String,
+    /// Folder or file to search in. Default: the root.
+    #[serde(default)]
+    pub path: Option<RelPath>,
+    /// Only files that match this glob.
+    #[serde(default)]
+    pub glob: Option<String>,
+}
+
+/// Run a program in the workspace. It has no terminal and no input. The user may be asked first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunCommand {
+    /// The shell command line.
+    pub command: String,
+    /// Working folder relative to the workspace root. Default: the root.
+    #[serde(default)]
+    pub cwd: Option<RelPath>,
+    /// Seconds until it is stopped. Default: 120.
+    #[serde(default)]
+    pub timeout_s: Option<u32>,
+}
+
+/// Ask the user something that only they can know or decide. The run waits for the answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskUser {
+    /// The question, one or two sentences.
+    pub question: String,
+    /// Answers to offer; the user may also write another one.
+    #[serde(default)]
+    pub choices: Vec<String>,
+    /// The file in doubt.
+    #[serde(default)]
+    pub path: Option<RelPath>,
+    /// The line in doubt, 1-based.
+    #[serde(default)]
+    pub line: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanItemState {
+    Pending,
+    InProgress,
+    Done,
+    Skipped,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlanItem {
+    /// What is done in this step.
+    pub title: String,
+    pub state: PlanItemState,
+}
+
+/// Say how you mean to go about the task, and keep it up to date. Give the whole list each time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpdatePlan {
+    pub items: Vec<PlanItem>,
+}
+
+/// A tool call whose arguments fit the tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "tool", content = "arguments")]
+pub enum ToolUse {
+    Read(ReadFile),
+    Write(WriteFile),
+    Edit(EditFile),
+    List(ListFiles),
+    Search(SearchFiles),
+    Command(RunCommand),
+    Ask(AskUser),
+    Plan(UpdatePlan),
+}
+
+/// What a performed tool (read, list, search, command) came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolOutput {
+    /// What the model is shown.
+    pub text: String,
+    #[serde(default)]
+    pub is_error: bool,
+    /// What of a file the model has now seen: the base of its later edits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<SeenFile>,
+}
+
+/// The text of a file at the time the model was shown it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SeenFile {
+    pub path: RelPath,
+    pub hash: ContentHash,
+    pub text: Arc<str>,
+}
