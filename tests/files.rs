@@ -1,0 +1,4 @@
+//! The user's bytes are safe, whatever the agent does: real files, real links, real processes.
+
+#[path = "files/merge_like_git.rs"]
+mod merge_like_git;
