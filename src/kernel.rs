@@ -1,14 +1,31 @@
 //! Decides. `step(state, input) -> effects`, pure: no clock, no I/O, no async, no randomness, no LSP, no JSON.
+//!
+//! Inputs are what happened, effects are what is to be done; performers outside do it and answer with inputs. The facts of
+//! a run (see [`event::RunEvent::is_fact`]) fed again give the same state.
 
+pub mod conflict;
 pub mod conversation;
 pub mod diff;
 pub mod document;
+pub mod effect;
+mod engine;
+pub mod event;
 pub mod file;
 pub mod finding;
 pub mod hash;
 pub mod ids;
+pub mod input;
 pub mod merge;
 pub mod path;
+pub mod policy;
 pub mod question;
+pub mod questions;
+pub mod run;
+mod shift;
+pub mod state;
+mod step;
 pub mod time;
 pub mod tool;
+
+pub use state::State;
+pub use step::step;

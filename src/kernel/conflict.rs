@@ -68,14 +68,23 @@ pub enum Verdict {
     Identical,
     /// Write this. `merged`: the user's other changes are kept by a three-way merge. `note` tells the model what it should
     /// know beyond "written" (for example that whitespace was matched tolerantly); may be empty.
-    Write { order: WriteOrder, merged: bool, note: String },
+    Write {
+        order: WriteOrder,
+        merged: bool,
+        note: String,
+    },
     /// Only the user can decide. `proposed` is the whole text that the agent wants, in the file's own line endings.
-    Conflict { reason: ConflictReason, proposed: Arc<str> },
+    Conflict {
+        reason: ConflictReason,
+        proposed: Arc<str>,
+    },
     /// Not possible; `message` tells the model why and what to do instead.
     Refuse { message: String },
 }
 
 pub fn decide(situation: &Situation<'_>) -> Verdict {
     let _ = situation;
-    Verdict::Refuse { message: String::new() }
+    Verdict::Refuse {
+        message: String::new(),
+    }
 }

@@ -35,6 +35,24 @@ pub enum Encoding {
     Utf16Be,
 }
 
+impl Encoding {
+    /// The bytes that `text` makes on disk, byte order mark included.
+    pub fn encode(self, text: &str) -> Vec<u8> {
+        match self {
+            Self::Utf8 => text.as_bytes().to_vec(),
+            Self::Utf8Bom => [b"\xEF\xBB\xBF", text.as_bytes()].concat(),
+            Self::Utf16Le => std::iter::once(0xFEFF)
+                .chain(text.encode_utf16())
+                .flat_map(u16::to_le_bytes)
+                .collect(),
+            Self::Utf16Be => std::iter::once(0xFEFF)
+                .chain(text.encode_utf16())
+                .flat_map(u16::to_be_bytes)
+                .collect(),
+        }
+    }
+}
+
 /// Where the current text of a file was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -109,6 +127,16 @@ pub enum NewContent {
         encoding: Encoding,
     },
     Deleted,
+}
+
+impl NewContent {
+    /// Hash of what will be there; `None`: nothing.
+    pub fn hash(&self) -> Option<ContentHash> {
+        match self {
+            Self::Text { text, encoding } => Some(ContentHash::of(&encoding.encode(text))),
+            Self::Deleted => None,
+        }
+    }
 }
 
 /// A write, with the condition under which it may happen.

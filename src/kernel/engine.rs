@@ -1,0 +1,10 @@
+//! Engines: how a run thinks. Each takes the facts of its run and answers with effects.
+
+mod calls;
+mod lifecycle;
+mod prompt;
+pub(super) mod react;
+mod render;
+mod verify;
+
+pub(super) use lifecycle::progress;

@@ -1,0 +1,136 @@
+//! Findings in words, for the model and for people.
+
+use crate::kernel::conversation::ModelFailure;
+use crate::kernel::event::Verdict;
+use crate::kernel::finding::{Applicability, Finding, Severity};
+use crate::kernel::tool::ToolUse;
+
+/// Findings a model is shown at most; the rest are counted.
+const SHOWN: usize = 40;
+
+/// `path:line:col: error code: message` with the line itself and the tool's safe repair.
+pub fn finding(finding: &Finding) -> String {
+    let severity = match finding.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Information => "note",
+        Severity::Hint => "hint",
+    };
+    let code = finding
+        .code
+        .as_deref()
+        .map(|code| format!(" {code}"))
+        .unwrap_or_default();
+    let mut text = format!(
+        "{}: {severity}{code}: {}\n",
+        finding.at(),
+        finding.message.trim_end()
+    );
+    if let Some(line) = finding
+        .place
+        .as_ref()
+        .map(|place| place.line_text.trim_end())
+        .filter(|line| !line.is_empty())
+    {
+        text.push_str(&format!("    | {line}\n"));
+    }
+    for related in &finding.related {
+        let start = related.place.range.start;
+        text.push_str(&format!(
+            "    {}:{}:{}: {}\n",
+            related.place.file,
+            start.line + 1,
+            start.utf32 + 1,
+            related.message
+        ));
+    }
+    for fix in finding
+        .fixes
+        .iter()
+        .filter(|fix| fix.applicability == Applicability::Safe)
+    {
+        text.push_str(&format!("    fix: {}\n", fix.title));
+    }
+    text
+}
+
+/// One line for lists of a few.
+pub fn headline(finding: &Finding) -> String {
+    let code = finding
+        .code
+        .as_deref()
+        .map(|code| format!("{code} "))
+        .unwrap_or_default();
+    format!(
+        "{} {code}{}",
+        finding.at(),
+        finding.message.lines().next().unwrap_or_default()
+    )
+}
+
+/// The state of verification for the model: what is broken, what could not run.
+pub fn verification<'a>(verdict: &Verdict, findings: impl Iterator<Item = &'a Finding>) -> String {
+    let mut text = String::new();
+    let mut findings: Vec<&Finding> = findings.collect();
+    findings.sort_by_key(|finding| finding.severity);
+    if findings.is_empty() {
+        if !verdict.passed.is_empty() {
+            text.push_str(&format!(
+                "Verification: {} found nothing new.\n",
+                verdict.passed.join(", ")
+            ));
+        }
+    } else {
+        text.push_str(&format!(
+            "Verification: {} new finding(s). Your changes caused them:\n",
+            findings.len()
+        ));
+        for item in findings.iter().take(SHOWN) {
+            text.push_str(&finding(item));
+        }
+        if findings.len() > SHOWN {
+            text.push_str(&format!("... and {} more\n", findings.len() - SHOWN));
+        }
+    }
+    for broken in &verdict.broken {
+        text.push_str(&format!(
+            "A check could not run, which is not your code's fault: {broken}\n"
+        ));
+    }
+    text
+}
+
+/// What a tool call is about, in a few words.
+pub fn tool(tool: &ToolUse) -> String {
+    let first_line = |text: &str| {
+        text.lines()
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .take(100)
+            .collect::<String>()
+    };
+    match tool {
+        ToolUse::Read(read) => read.path.to_string(),
+        ToolUse::Write(write) => write.path.to_string(),
+        ToolUse::Edit(edit) => edit.path.to_string(),
+        ToolUse::List(list) => list
+            .path
+            .as_ref()
+            .map_or_else(|| ".".to_owned(), ToString::to_string),
+        ToolUse::Search(search) => search.pattern.clone(),
+        ToolUse::Command(command) => first_line(&command.command),
+        ToolUse::Ask(ask) => first_line(&ask.question),
+        ToolUse::Plan(plan) => format!("{} steps", plan.items.len()),
+    }
+}
+
+/// A model failure for people.
+pub fn failure(failure: &ModelFailure) -> String {
+    let raw = failure.raw.trim();
+    if raw.is_empty() {
+        failure.advice.clone()
+    } else {
+        format!("{}\n\nThe provider's own words:\n{raw}", failure.advice)
+    }
+}

@@ -1,0 +1,393 @@
+//! What happened in a run, one event at a time. The same type is the kernel's input, its output, the transcript's line and
+//! the wire's event.
+//!
+//! Facts (see [`RunEvent::is_fact`]) come from outside and are recorded before the kernel sees them; feeding the facts of
+//! a transcript to a new kernel gives the same state. All other events are said by the kernel itself.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::conflict::{ConflictPolicy, MergePolicy};
+use super::conversation::{ModelErrorKind, ModelFailure, ModelTurn};
+use super::file::{FileNow, WriteOutcome};
+use super::finding::GateReport;
+use super::hash::ContentHash;
+use super::ids::{ChangeId, GateRoundId, ModelCallId, QuestionId, TimerId, ToolCallId};
+use super::path::RelPath;
+use super::question::{Answer, Question};
+use super::run::{RunStatus, Summary, Waiting};
+use super::tool::{PlanItem, ToolOutput, ToolUse};
+
+/// The schema of transcript lines.
+pub const RECORD_VERSION: u32 = 1;
+
+/// One line of a transcript.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    /// From 1, gapless within the run.
+    pub seq: u64,
+    /// Milliseconds since 1970.
+    pub at: i64,
+    /// Milliseconds of a clock that never goes back, since the process started that wrote the line.
+    pub mono: u64,
+    pub kind: RecordKind,
+    /// Version of this shape.
+    pub v: u32,
+    pub event: RunEvent,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordKind {
+    Message,
+    StateTransition,
+    ToolLifecycle,
+    Question,
+    Gate,
+    Change,
+    Terminal,
+}
+
+/// How a run deals with what it must not decide alone.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Policy {
+    pub conflict: ConflictPolicy,
+    pub merge: MergePolicy,
+    pub commands: CommandPolicy,
+}
+
+/// What happens with a command that the model wants to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum CommandPolicy {
+    /// The user is asked, once or once for the run.
+    #[default]
+    Ask,
+    Allow,
+    Deny,
+}
+
+/// Limits of a run. Reaching one is a question, never a silent end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Budget {
+    /// Seconds of work; waiting for a human does not count.
+    pub active_s: u64,
+    /// Input and output tokens together.
+    pub tokens: u64,
+    /// Model calls that were answered; retries do not count.
+    pub iterations: u32,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self {
+            active_s: 900,
+            tokens: 100_000,
+            iterations: 50,
+        }
+    }
+}
+
+/// How a run thinks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Engine {
+    /// A tool-use loop.
+    #[default]
+    React,
+}
+
+/// Everything a run is started with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunSpec {
+    pub prompt: String,
+    pub engine: Engine,
+    /// `provider/model`, or `scripted:FILE`.
+    pub model: String,
+    pub policy: Policy,
+    pub budget: Budget,
+}
+
+/// A tool call with its arguments read, or why they could not be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadCall {
+    pub id: ToolCallId,
+    pub name: String,
+    #[serde(flatten)]
+    pub tool: ReadTool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ReadTool {
+    Use(ToolUse),
+    /// What the model is told about its malformed call.
+    Malformed(String),
+}
+
+/// What the model is told about the workspace before its first turn.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Context {
+    /// Name of the workspace folder.
+    pub folder: String,
+    /// One path a line, ignore files honoured, cut when long (which is then said).
+    pub files: String,
+    /// AGENTS.md and its like: path and text.
+    pub conventions: Vec<Convention>,
+    /// What was left out, for people and model.
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Convention {
+    pub path: RelPath,
+    pub text: String,
+}
+
+/// Why gates run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum GateRound {
+    /// Before the run's first change: what is already broken.
+    Baseline,
+    /// After a change.
+    Change,
+    /// Before the run may succeed.
+    Final,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase",
+    tag = "type"
+)]
+pub enum RunEvent {
+    // Facts: from outside.
+    RunStarted {
+        spec: RunSpec,
+    },
+    ContextGathered {
+        context: Context,
+    },
+    ModelReplied {
+        call: ModelCallId,
+        turn: ModelTurn,
+        tools: Vec<ReadCall>,
+    },
+    ModelFailed {
+        call: ModelCallId,
+        failure: ModelFailure,
+    },
+    ToolFinished {
+        call: ToolCallId,
+        output: ToolOutput,
+        duration_ms: u64,
+    },
+    FileInspected {
+        call: ToolCallId,
+        path: RelPath,
+        now: FileNow,
+    },
+    WriteFinished {
+        change: ChangeId,
+        path: RelPath,
+        outcome: WriteOutcome,
+    },
+    GatesReported {
+        round: GateRoundId,
+        reports: Vec<GateReport>,
+    },
+    QuestionAnswered {
+        question: QuestionId,
+        answer: Answer,
+        by: String,
+    },
+    CancelRequested {
+        by: String,
+    },
+    /// All work of the run has ended and its processes are gone.
+    WorkStopped,
+    TimerFired {
+        timer: TimerId,
+    },
+
+    // Said by the kernel.
+    StatusChanged {
+        from: RunStatus,
+        to: RunStatus,
+        waiting: Option<Waiting>,
+    },
+    ModelCalled {
+        call: ModelCallId,
+        model: String,
+    },
+    /// A failed call will be repeated, or its turn changed: what is done about it and when.
+    ModelRetried {
+        kind: ModelErrorKind,
+        what: String,
+        after_ms: u64,
+    },
+    ToolRequested {
+        call: ToolCallId,
+        name: String,
+        summary: String,
+    },
+    ToolStarted {
+        call: ToolCallId,
+    },
+    ToolCompleted {
+        call: ToolCallId,
+        result: String,
+    },
+    ToolFailed {
+        call: ToolCallId,
+        error: String,
+    },
+    ToolDenied {
+        call: ToolCallId,
+        reason: String,
+    },
+    PlanUpdated {
+        items: Vec<PlanItem>,
+    },
+    QuestionOpened {
+        question: Question,
+    },
+    QuestionWithdrawn {
+        question: QuestionId,
+        reason: String,
+    },
+    GatesStarted {
+        round: GateRoundId,
+        why: GateRound,
+    },
+    /// What the reports mean for this run: against its baseline.
+    GatesJudged {
+        round: GateRoundId,
+        why: GateRound,
+        verdict: Verdict,
+    },
+    /// Recorded before the write: intent.
+    ChangePlanned {
+        change: ChangeId,
+        call: ToolCallId,
+        path: RelPath,
+        before: Option<ContentHash>,
+        after: Option<ContentHash>,
+        merged: bool,
+    },
+    ChangeMade {
+        change: ChangeId,
+        path: RelPath,
+        before: Option<ContentHash>,
+        after: Option<ContentHash>,
+        added: u32,
+        removed: u32,
+    },
+    Ended {
+        outcome: RunOutcome,
+        summary: Summary,
+    },
+}
+
+/// What a round of gates means.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Verdict {
+    /// Gates that passed, or failed with old findings only.
+    pub passed: Vec<String>,
+    pub failed: Vec<String>,
+    /// Gates that could not run, each with why.
+    pub broken: Vec<String>,
+    /// Findings that the run introduced.
+    pub new_findings: u32,
+    pub old_findings: u32,
+    /// `path:line:col code message` of the first five new ones.
+    pub first: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum RunOutcome {
+    Succeeded,
+    Failed,
+    Cancelled,
+    Interrupted,
+}
+
+impl RunEvent {
+    /// Whether the event comes from outside and is an input of the kernel.
+    pub fn is_fact(&self) -> bool {
+        match self {
+            Self::RunStarted { .. }
+            | Self::ContextGathered { .. }
+            | Self::ModelReplied { .. }
+            | Self::ModelFailed { .. }
+            | Self::ToolFinished { .. }
+            | Self::FileInspected { .. }
+            | Self::WriteFinished { .. }
+            | Self::GatesReported { .. }
+            | Self::QuestionAnswered { .. }
+            | Self::CancelRequested { .. }
+            | Self::WorkStopped
+            | Self::TimerFired { .. } => true,
+            Self::StatusChanged { .. }
+            | Self::ModelCalled { .. }
+            | Self::ModelRetried { .. }
+            | Self::ToolRequested { .. }
+            | Self::ToolStarted { .. }
+            | Self::ToolCompleted { .. }
+            | Self::ToolFailed { .. }
+            | Self::ToolDenied { .. }
+            | Self::PlanUpdated { .. }
+            | Self::QuestionOpened { .. }
+            | Self::QuestionWithdrawn { .. }
+            | Self::GatesStarted { .. }
+            | Self::GatesJudged { .. }
+            | Self::ChangePlanned { .. }
+            | Self::ChangeMade { .. }
+            | Self::Ended { .. } => false,
+        }
+    }
+
+    pub fn kind(&self) -> RecordKind {
+        match self {
+            Self::ContextGathered { .. }
+            | Self::ModelReplied { .. }
+            | Self::ModelFailed { .. }
+            | Self::ModelCalled { .. }
+            | Self::ModelRetried { .. }
+            | Self::PlanUpdated { .. } => RecordKind::Message,
+            Self::RunStarted { .. }
+            | Self::CancelRequested { .. }
+            | Self::WorkStopped
+            | Self::TimerFired { .. }
+            | Self::StatusChanged { .. } => RecordKind::StateTransition,
+            Self::ToolFinished { .. }
+            | Self::FileInspected { .. }
+            | Self::ToolRequested { .. }
+            | Self::ToolStarted { .. }
+            | Self::ToolCompleted { .. }
+            | Self::ToolFailed { .. }
+            | Self::ToolDenied { .. } => RecordKind::ToolLifecycle,
+            Self::QuestionAnswered { .. }
+            | Self::QuestionOpened { .. }
+            | Self::QuestionWithdrawn { .. } => RecordKind::Question,
+            Self::GatesReported { .. } | Self::GatesStarted { .. } | Self::GatesJudged { .. } => {
+                RecordKind::Gate
+            }
+            Self::WriteFinished { .. } | Self::ChangePlanned { .. } | Self::ChangeMade { .. } => {
+                RecordKind::Change
+            }
+            Self::Ended { .. } => RecordKind::Terminal,
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Everything that can happen to the kernel.
+
+use super::document::{DocumentChange, PositionEncoding};
+use super::event::{RunEvent, RunSpec};
+use super::ids::{QuestionId, RequestId, RunId};
+use super::path::RelPath;
+use super::question::Answer;
+use super::time::Moment;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input {
+    pub at: Moment,
+    pub what: Stimulus,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stimulus {
+    /// A client asks for something. If it is granted, the kernel has it recorded as a fact first ([`super::effect::Effect::Accept`]).
+    Client {
+        request: RequestId,
+        command: Command,
+    },
+    /// A fact of a run, already in its transcript.
+    Fact { run: RunId, event: RunEvent },
+    /// The editor said something about a document. Not part of any run's facts: what a run sees of it is.
+    Document { path: RelPath, news: DocumentNews },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// `run` is new and unique.
+    Start {
+        run: RunId,
+        spec: RunSpec,
+    },
+    Cancel {
+        run: RunId,
+        by: String,
+    },
+    Answer {
+        question: QuestionId,
+        answer: Answer,
+        by: String,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum DocumentNews {
+    Opened {
+        uri: String,
+        version: i32,
+        text: String,
+    },
+    Changed {
+        version: i32,
+        changes: Vec<DocumentChange>,
+        encoding: PositionEncoding,
+    },
+    Saved,
+    Closed,
+}

@@ -1,0 +1,5 @@
+//! Policies: small decisions as plain functions, each with its table of tests.
+
+pub mod baseline;
+pub mod budget;
+pub mod recovery;

@@ -1,0 +1,333 @@
+//! A run: one attempt at a task. Plain state; the engines and policies decide over it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::conflict::Proposal;
+use super::conversation::{Message, Usage};
+use super::event::{GateRound, ReadCall, RunOutcome, RunSpec};
+use super::file::WriteOrder;
+use super::finding::{Finding, Fingerprint};
+use super::hash::ContentHash;
+use super::ids::{ChangeId, GateId, GateRoundId, ModelCallId, QuestionId, RunId, TimerId};
+use super::path::RelPath;
+use super::question::Answer;
+use super::time::Moment;
+use super::tool::{PlanItem, SeenFile};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum RunStatus {
+    Queued,
+    Planning,
+    Executing,
+    Verifying,
+    Waiting,
+    Succeeded,
+    Failed,
+    Cancelled,
+    Interrupted,
+}
+
+impl RunStatus {
+    pub fn is_over(self) -> bool {
+        match self {
+            Self::Succeeded | Self::Failed | Self::Cancelled | Self::Interrupted => true,
+            Self::Queued | Self::Planning | Self::Executing | Self::Verifying | Self::Waiting => {
+                false
+            }
+        }
+    }
+}
+
+/// What a run waits for, and since when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Waiting {
+    #[serde(rename = "for")]
+    pub what: WaitingFor,
+    /// For people: "scripted/demo", "cargo check", "question r1.q2".
+    pub detail: String,
+    /// Milliseconds since 1970.
+    pub since: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum WaitingFor {
+    Model,
+    Tool,
+    File,
+    Gate,
+    You,
+    RateLimit,
+    Retry,
+    /// Work is being stopped.
+    Stop,
+}
+
+/// How a run ended, for people.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Summary {
+    /// The model's closing words, or why the run failed.
+    pub text: String,
+    pub files: Vec<FileSummary>,
+    pub verification: Verification,
+    pub usage: Usage,
+    /// Milliseconds of work, waiting for a human not counted.
+    pub active_ms: u64,
+    /// Milliseconds from start to end.
+    pub elapsed_ms: u64,
+    pub model_calls: u32,
+    pub tool_calls: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileSummary {
+    pub path: RelPath,
+    pub change: FileChange,
+    pub added: u32,
+    pub removed: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum FileChange {
+    Created,
+    Edited,
+    Deleted,
+}
+
+/// What is known of the work's quality at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Verification {
+    /// No gate could check the work.
+    #[default]
+    Unverified,
+    Passed,
+    /// Findings that the run introduced are still there.
+    Failed,
+    /// Nothing was changed, so there was nothing to verify.
+    NotNeeded,
+}
+
+/// One tool call of the current turn, being worked on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CurrentCall {
+    pub call: ReadCall,
+    pub stage: Stage,
+}
+
+/// How far a call is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stage {
+    /// A performer works on it.
+    Performing,
+    /// The file is being looked at, in order to decide.
+    Inspecting {
+        proposal: Proposal,
+        answer: Option<AppliedAnswer>,
+        looks: u32,
+    },
+    /// Decided, but the baseline is not there yet.
+    AwaitingBaseline(PlannedWrite),
+    Writing(PlannedWrite),
+    /// The write may or may not have happened; the file is being looked at.
+    Settling(PlannedWrite),
+    /// Gates check the change.
+    Verifying {
+        round: GateRoundId,
+        said: String,
+    },
+    /// A question is open.
+    Asking {
+        question: QuestionId,
+    },
+}
+
+/// An answer to an overwrite question, to be applied if what is there is still what the user saw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AppliedAnswer {
+    pub answer: Answer,
+    pub current: Option<ContentHash>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedWrite {
+    pub change: ChangeId,
+    pub order: WriteOrder,
+    pub proposal: Proposal,
+    /// Text that was there, for counting lines.
+    pub before_text: Option<std::sync::Arc<str>>,
+    /// Hash of what will be there.
+    pub after: Option<ContentHash>,
+    /// For the model: what was done, beyond "written".
+    pub note: String,
+    pub merged: bool,
+    pub looks: u32,
+}
+
+/// What gates said before the run's first change.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Baseline {
+    /// How often each failure was there.
+    pub known: BTreeMap<Fingerprint, u32>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunningRound {
+    pub id: GateRoundId,
+    pub why: GateRound,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    pub id: RunId,
+    pub spec: RunSpec,
+    pub status: RunStatus,
+    pub waiting: Option<Waiting>,
+    pub started: Moment,
+    /// When the present stretch of active time began; `None` while a human is waited for.
+    pub active_since: Option<Moment>,
+    pub active_ms: u64,
+    pub messages: Vec<Message>,
+    pub system: String,
+    pub usage: Usage,
+    pub last_call: ModelCallId,
+    /// Whether the last model call is still unanswered.
+    pub calling: bool,
+    pub iterations: u32,
+    pub tool_calls: u32,
+    /// Failed model calls in a row.
+    pub model_failures: u32,
+    /// A note that the next call alone is shown; never part of the history.
+    pub hint: Option<String>,
+    pub empty_answers: u32,
+    pub continuations: u32,
+    pub queue: VecDeque<ReadCall>,
+    pub current: Option<CurrentCall>,
+    /// Results of the current turn, in order.
+    pub results: Vec<super::conversation::Block>,
+    pub seen: BTreeMap<RelPath, SeenFile>,
+    pub baseline: Option<Baseline>,
+    pub rounds: Vec<RunningRound>,
+    pub last_round: GateRoundId,
+    /// New findings by gate, of the last report of each.
+    pub findings: BTreeMap<GateId, Vec<Finding>>,
+    /// Gates whose last report passed (old findings aside), and gates that could not run.
+    pub gates_passed: BTreeSet<GateId>,
+    pub gates_broken: BTreeMap<GateId, String>,
+    /// Final verifications that failed in a row.
+    pub verification_failures: u32,
+    pub last_change: ChangeId,
+    pub changes: BTreeMap<RelPath, ChangedFile>,
+    pub plan: Vec<PlanItem>,
+    pub last_question: u32,
+    pub open_questions: BTreeSet<QuestionId>,
+    /// A question that is about the run as a whole, not about a tool call.
+    pub run_question: Option<(QuestionId, RunQuestion)>,
+    /// The user allowed all commands of this run.
+    pub commands_allowed: bool,
+    pub last_timer: TimerId,
+    pub timer: Option<TimerId>,
+    pub stopping: Option<String>,
+    pub closing_text: String,
+    pub ended: Option<(RunOutcome, Summary)>,
+}
+
+/// What a run-wide question decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunQuestion {
+    Verification,
+    Model,
+    Budget,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedFile {
+    /// What was there before the run's first change.
+    pub before: Option<ContentHash>,
+    pub after: Option<ContentHash>,
+    pub added: u32,
+    pub removed: u32,
+}
+
+impl Run {
+    pub fn new(id: RunId, spec: RunSpec, at: Moment) -> Self {
+        Self {
+            id,
+            spec,
+            status: RunStatus::Queued,
+            waiting: None,
+            started: at,
+            active_since: Some(at),
+            active_ms: 0,
+            messages: Vec::new(),
+            system: String::new(),
+            usage: Usage::default(),
+            last_call: ModelCallId::default(),
+            calling: false,
+            iterations: 0,
+            tool_calls: 0,
+            model_failures: 0,
+            hint: None,
+            empty_answers: 0,
+            continuations: 0,
+            queue: VecDeque::new(),
+            current: None,
+            results: Vec::new(),
+            seen: BTreeMap::new(),
+            baseline: None,
+            rounds: Vec::new(),
+            last_round: GateRoundId::default(),
+            findings: BTreeMap::new(),
+            gates_passed: BTreeSet::new(),
+            gates_broken: BTreeMap::new(),
+            verification_failures: 0,
+            last_change: ChangeId::default(),
+            changes: BTreeMap::new(),
+            plan: Vec::new(),
+            last_question: 0,
+            open_questions: BTreeSet::new(),
+            run_question: None,
+            commands_allowed: false,
+            last_timer: TimerId::default(),
+            timer: None,
+            stopping: None,
+            closing_text: String::new(),
+            ended: None,
+        }
+    }
+
+    /// Milliseconds of work so far.
+    pub fn active_ms(&self, now: Moment) -> u64 {
+        self.active_ms + self.active_since.map_or(0, |since| now.since(since))
+    }
+
+    /// Findings that the run introduced and that are still there.
+    pub fn new_findings(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.values().flatten()
+    }
+
+    pub fn file_summaries(&self) -> Vec<FileSummary> {
+        self.changes
+            .iter()
+            .filter(|(_, file)| file.before != file.after)
+            .map(|(path, file)| FileSummary {
+                path: path.clone(),
+                change: match (&file.before, &file.after) {
+                    (None, _) => FileChange::Created,
+                    (_, None) => FileChange::Deleted,
+                    _ => FileChange::Edited,
+                },
+                added: file.added,
+                removed: file.removed,
+            })
+            .collect()
+    }
+}

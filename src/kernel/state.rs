@@ -1,0 +1,50 @@
+//! The state of one workspace, and the frame in which every decision is made.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::effect::{Effect, Progress};
+use super::event::RunEvent;
+use super::file::Overlay;
+use super::finding::Finding;
+use super::ids::{QuestionId, RequestId, RunId};
+use super::path::RelPath;
+use super::question::Question;
+use super::run::Run;
+use super::time::Moment;
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct State {
+    pub runs: BTreeMap<RunId, Run>,
+    /// Every question of every run, answered ones included.
+    pub questions: BTreeMap<QuestionId, Question>,
+    pub documents: Overlay,
+    /// Requests that are answered when their run has stopped.
+    pub(super) stop_requests: Vec<(RunId, RequestId)>,
+    /// What clients were last told, so that only changes are said.
+    pub(super) published: BTreeMap<RelPath, Vec<Finding>>,
+    pub(super) progress: BTreeMap<RunId, Progress>,
+}
+
+/// One step over one run: the time, the run's surroundings, and the effects so far.
+pub(super) struct Frame<'a> {
+    pub now: Moment,
+    pub questions: &'a mut BTreeMap<QuestionId, Question>,
+    pub documents: &'a Overlay,
+    pub effects: Vec<Effect>,
+}
+
+impl Frame<'_> {
+    pub fn record(&mut self, run: &Run, event: RunEvent) {
+        self.effects.push(Effect::Record {
+            run: run.id.clone(),
+            event,
+        });
+    }
+    pub fn perform(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+    pub fn overlay(&self) -> Overlay {
+        Arc::clone(self.documents)
+    }
+}
