@@ -1,4 +1,5 @@
 //! Outrigger: an editor sidecar for coding-agent runs.
 
 pub mod kernel;
+pub mod lsp;
 pub mod tools;

@@ -1,0 +1,74 @@
+//! Renders the kernel to an editor, in the language server protocol over stdio.
+//!
+//! Owns the byte stream, the protocol's types (no other module sees `lsp_types`), and the translation both ways. Decides
+//! nothing about runs. Promises: standard output carries frames only; no handler waits for the editor or for a human;
+//! the process ends soon after the editor does.
+
+use std::fs::File;
+use std::io;
+
+mod editor;
+mod ending;
+mod framing;
+mod message;
+mod outbox;
+mod server;
+mod test_methods;
+mod transport;
+
+pub use ending::Ending;
+pub use framing::DEFAULT_BODY_LIMIT;
+
+use transport::Wires;
+
+/// How to serve.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// The longest message accepted, in bytes.
+    pub body_limit: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            body_limit: DEFAULT_BODY_LIMIT,
+        }
+    }
+}
+
+/// Serves one editor over standard input and output. The caller ends the process with [`Ending::code`].
+///
+/// # Errors
+/// Standard input or output cannot be used.
+pub async fn serve_stdio(options: Options) -> io::Result<Ending> {
+    let (input, output) = take_stdio()?;
+    let (service, socket) = server::build();
+    let wires = Wires {
+        input,
+        output,
+        body_limit: options.body_limit,
+    };
+    Ok(transport::serve(wires, service, socket, async |_| {}).await)
+}
+
+/// Takes standard input and output for frames. Whoever else prints, here or in a child process, prints to standard
+/// error from now on, and whoever else reads finds the end.
+#[cfg(unix)]
+fn take_stdio() -> io::Result<(File, File)> {
+    use std::os::fd::AsFd;
+
+    let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    rustix::stdio::dup2_stdout(io::stderr())?;
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    Ok((input, output))
+}
+
+#[cfg(windows)]
+fn take_stdio() -> io::Result<(File, File)> {
+    use std::os::windows::io::AsHandle;
+
+    let input = File::from(io::stdin().as_handle().try_clone_to_owned()?);
+    let output = File::from(io::stdout().as_handle().try_clone_to_owned()?);
+    Ok((input, output))
+}
