@@ -3,6 +3,7 @@
 pub mod conversation;
 pub mod diff;
 pub mod document;
+pub mod edit;
 pub mod file;
 pub mod finding;
 pub mod hash;
