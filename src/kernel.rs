@@ -7,6 +7,7 @@ pub mod conflict;
 pub mod conversation;
 pub mod diff;
 pub mod document;
+pub mod edit;
 pub mod effect;
 mod engine;
 pub mod event;

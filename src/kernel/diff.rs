@@ -297,4 +297,4 @@ fn quoted(name: &str) -> String {
 
 #[cfg(test)]
 #[path = "diff/tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -102,6 +102,7 @@ mod tests {
             version: 1,
             text: Rope::from_str(text),
             dirty: false,
+            saved: None,
         }
     }
 

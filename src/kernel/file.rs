@@ -19,6 +19,8 @@ pub struct OpenDocument {
     pub text: Rope,
     /// The text differs from what the editor last read or saved, as far as we were told.
     pub dirty: bool,
+    /// Hash of the bytes on disk when the editor last read or saved the file; `None` when it was not there or is not known.
+    pub saved: Option<ContentHash>,
 }
 
 /// All open documents of the workspace by path; cloned into each effect that reads files.
@@ -76,6 +78,9 @@ pub struct TextNow {
     pub source: TextSource,
     /// Hash of the bytes on disk; `None` when the file is not there.
     pub disk: Option<ContentHash>,
+    /// There are two truths: unsaved text here, and on disk bytes that the editor has not read.
+    #[serde(default)]
+    pub newer_disk: bool,
 }
 
 /// What is at a path now.

@@ -2,6 +2,7 @@
 
 use super::document::{DocumentChange, PositionEncoding};
 use super::event::{RunEvent, RunSpec};
+use super::hash::ContentHash;
 use super::ids::{QuestionId, RequestId, RunId};
 use super::path::RelPath;
 use super::question::Answer;
@@ -46,7 +47,9 @@ pub enum Command {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum DocumentNews {
+    /// `disk`: hash of the file's bytes at that time; `None` when it is not there.
     Opened {
+        disk: Option<ContentHash>,
         uri: String,
         version: i32,
         text: String,
@@ -56,6 +59,8 @@ pub enum DocumentNews {
         changes: Vec<DocumentChange>,
         encoding: PositionEncoding,
     },
-    Saved,
+    Saved {
+        disk: Option<ContentHash>,
+    },
     Closed,
 }

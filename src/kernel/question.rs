@@ -85,8 +85,8 @@ pub struct Overwrite {
     pub base: Option<ContentHash>,
     /// What is there; `None`: the file was deleted meanwhile.
     pub current: Option<ContentHash>,
-    /// What the agent wants to be there.
-    pub proposed: ContentHash,
+    /// What the agent wants to be there; `None`: it wants the file deleted.
+    pub proposed: Option<ContentHash>,
     /// Whether `current` is unsaved text of the editor.
     pub unsaved: bool,
     /// From current to proposed, in order.
@@ -101,7 +101,7 @@ pub struct Overwrite {
 pub struct OverwriteTexts {
     pub base: Option<Arc<str>>,
     pub current: Option<Arc<str>>,
-    pub proposed: Arc<str>,
+    pub proposed: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -115,6 +115,8 @@ pub enum ConflictReason {
     UnsavedText,
     /// The file was deleted after the agent read it.
     Deleted,
+    /// The agent deletes a file that the run did not make.
+    Deletion,
 }
 
 /// One contiguous difference, by whole lines. Lines are 0-based; `old_lines`/`new_lines` count lines.

@@ -207,7 +207,12 @@ fn forget_replaced_findings(state: &mut State, reporter: &Run) {
 fn on_document(state: &mut State, path: RelPath, news: DocumentNews) {
     let documents = Arc::make_mut(&mut state.documents);
     match news {
-        DocumentNews::Opened { uri, version, text } => {
+        DocumentNews::Opened {
+            uri,
+            version,
+            text,
+            disk,
+        } => {
             let text = ropey::Rope::from_str(&text);
             documents.insert(
                 path,
@@ -216,6 +221,7 @@ fn on_document(state: &mut State, path: RelPath, news: DocumentNews) {
                     version,
                     text,
                     dirty: false,
+                    saved: disk,
                 },
             );
         }
@@ -239,9 +245,10 @@ fn on_document(state: &mut State, path: RelPath, news: DocumentNews) {
             document.version = version;
             document.dirty = true;
         }
-        DocumentNews::Saved => {
+        DocumentNews::Saved { disk } => {
             if let Some(document) = documents.get_mut(&path) {
                 document.dirty = false;
+                document.saved = disk;
             }
         }
         DocumentNews::Closed => {

@@ -564,6 +564,7 @@ fn ask_about_overwrite(
         ConflictReason::ChangedOnDisk => "it has changed on disk since the agent read it",
         ConflictReason::UnsavedText => "it has unsaved changes in your editor",
         ConflictReason::Deleted => "it was deleted after the agent read it",
+        ConflictReason::Deletion => "the agent deletes it, and did not make it",
     };
     let draft = Draft {
         title: format!("Overwrite {path}? {why}"),
@@ -575,13 +576,13 @@ fn ask_about_overwrite(
             reason,
             base: seen.map(|seen| seen.hash.clone()),
             current: now.hash().cloned(),
-            proposed: ContentHash::of(&encoding.encode(&proposed)),
+            proposed: Some(ContentHash::of(&encoding.encode(&proposed))),
             unsaved: current.is_some_and(|now| now.source == TextSource::UnsavedDocument),
             hunks,
             texts: OverwriteTexts {
                 base: seen.map(|seen| Arc::clone(&seen.text)),
                 current: current_text,
-                proposed,
+                proposed: Some(proposed),
             },
         }),
         choices: vec![
@@ -650,7 +651,7 @@ fn apply_answer(
             }
         }
         Answer::TakeText { text } => (text.as_str().into(), "The user took an edited version of your proposal: read it again before you change it further.".to_owned()),
-        _ => (Arc::clone(&overwrite.texts.proposed), "The user agreed to overwrite it.".to_owned()),
+        _ => (overwrite.texts.proposed.clone().unwrap_or_else(|| Arc::from("")), "The user agreed to overwrite it.".to_owned()),
     };
     if now.text().is_some_and(|now| now.text == text) {
         remember(run, &path, now);

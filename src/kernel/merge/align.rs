@@ -199,7 +199,12 @@ mod tests {
 
     #[test]
     fn only_pairs_of_every_best_alignment_are_certain() {
-        let rows: [(&[&str], &[&str], &[Option<usize>]); 5] = [
+        type Row = (
+            &'static [&'static str],
+            &'static [&'static str],
+            &'static [Option<usize>],
+        );
+        let rows: [Row; 5] = [
             (&["a", "b"], &["a", "x", "b"], &[Some(0), Some(2)]),
             // The new "a" may be the first or the second.
             (&["a", "b"], &["a", "a", "b"], &[None, Some(2)]),
