@@ -2,4 +2,5 @@
 
 pub mod kernel;
 pub mod lsp;
+pub mod protocol;
 pub mod tools;

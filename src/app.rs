@@ -1,0 +1,161 @@
+//! The app: one actor that owns the state of a workspace.
+//!
+//! Mailbox → record → step → perform. The actor runs on a thread of its own, so that recording (a disk write) never holds
+//! up whoever reads from the editor. Performers run on tokio and answer with facts. The app knows nothing of LSP; several
+//! clients may subscribe at once.
+
+mod actor;
+mod clock;
+mod gather;
+mod perform;
+mod record;
+mod write;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use thiserror::Error;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::kernel::State;
+use crate::kernel::diff::ByteEdit;
+use crate::kernel::effect::{Progress, Refusal, Reply};
+use crate::kernel::event::{Record, RunSpec};
+use crate::kernel::file::OpenDocument;
+use crate::kernel::finding::Finding;
+use crate::kernel::ids::{QuestionId, RunId};
+use crate::kernel::input::{Command, DocumentNews};
+use crate::kernel::path::RelPath;
+use crate::kernel::question::Answer;
+use crate::model::Models;
+
+/// Where an app works and what with.
+pub struct Config {
+    /// The workspace folder.
+    pub root: PathBuf,
+    /// The workspace's state folder, outside the workspace.
+    pub state: PathBuf,
+    pub models: Arc<Models>,
+}
+
+#[derive(Debug, Error)]
+pub enum StartError {
+    #[error("failed to open the workspace {path}: {source}")]
+    Workspace { path: PathBuf, source: std::io::Error },
+    #[error("failed to make the state folder {path}: {source}; set OUTRIGGER_STATE_DIR to a folder that can be written")]
+    State { path: PathBuf, source: std::io::Error },
+}
+
+/// A handle to a running app. Clones share it. Posting never blocks, and posts are handled in the order in which they are made.
+#[derive(Clone)]
+pub struct App {
+    posts: mpsc::UnboundedSender<actor::Post>,
+}
+
+/// What clients are told. In the order in which it happened.
+pub enum Notice {
+    /// A line was added to a run's transcript.
+    Recorded { run: RunId, record: Arc<Record> },
+    /// All findings to show on a file now. `document`: the file as it is open, if it is.
+    Findings { path: RelPath, findings: Vec<Finding>, document: Option<(String, i32)> },
+    Progress { run: RunId, progress: Progress },
+    /// Change an open document in the editor. Told to one subscriber only.
+    Edit(EditOrder),
+}
+
+/// A change of an open document: to be applied only if the document still has that version.
+pub struct EditOrder {
+    pub path: RelPath,
+    pub document: OpenDocument,
+    /// In the document's text, in order, not overlapping.
+    pub edits: Vec<ByteEdit>,
+    /// For the editor's undo list: "Outrigger: change src/lib.rs".
+    pub label: String,
+    pub reply: oneshot::Sender<EditReply>,
+    /// Sent by the app when the editor's new text has arrived: then the document may be saved.
+    pub arrived: oneshot::Receiver<bool>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EditReply {
+    /// The editor refused, or its document has moved on.
+    Refused { reason: String },
+    /// Applied; the document is not saved yet.
+    Applied(Saving),
+}
+
+/// How an applied edit gets to disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Saving {
+    Saved,
+    /// The editor cannot save on request.
+    Unable,
+    Failed { reason: String },
+}
+
+impl App {
+    /// Starts the actor. Needs a tokio runtime; ends when [`App::park`] is called.
+    ///
+    /// # Errors
+    /// The workspace or the state folder cannot be used.
+    pub fn start(config: Config) -> Result<Self, StartError> {
+        let (posts, mailbox) = mpsc::unbounded_channel();
+        let app = Self { posts };
+        actor::spawn(config, app.clone(), mailbox)?;
+        Ok(app)
+    }
+
+    /// Notices from now on.
+    pub fn subscribe(&self) -> mpsc::UnboundedReceiver<Notice> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        self.post(actor::Post::Subscribe(sender));
+        receiver
+    }
+
+    /// Posted at once; the reply may be awaited or dropped.
+    pub fn command(&self, command: Command) -> oneshot::Receiver<Result<Reply, Refusal>> {
+        let (sender, receiver) = oneshot::channel();
+        self.post(actor::Post::Command(command, sender));
+        receiver
+    }
+
+    /// Starts a run under a new id.
+    pub fn start_run(&self, spec: RunSpec) -> oneshot::Receiver<Result<Reply, Refusal>> {
+        self.command(Command::Start { run: clock::new_run_id(), spec })
+    }
+
+    pub fn cancel(&self, run: RunId, by: impl Into<String>) -> oneshot::Receiver<Result<Reply, Refusal>> {
+        self.command(Command::Cancel { run, by: by.into() })
+    }
+
+    pub fn answer(&self, question: QuestionId, answer: Answer, by: impl Into<String>) -> oneshot::Receiver<Result<Reply, Refusal>> {
+        self.command(Command::Answer { question, answer, by: by.into() })
+    }
+
+    /// What the editor says about a document. For `Opened` and `Saved` the app itself finds the hash on disk.
+    pub fn document(&self, path: RelPath, news: DocumentNews) {
+        self.post(actor::Post::Document(path, news));
+    }
+
+    /// Looks at the state, after everything posted before.
+    pub fn look<T: Send + 'static>(&self, look: impl FnOnce(&State) -> T + Send + 'static) -> oneshot::Receiver<T> {
+        let (sender, receiver) = oneshot::channel();
+        self.post(actor::Post::Look(Box::new(move |state| {
+            // A caller that went away does not need the answer.
+            let _ = sender.send(look(state));
+        })));
+        receiver
+    }
+
+    /// Stops all work and the actor; runs stay as their transcripts have them. Ends within about 50 ms, commands killed.
+    pub async fn park(&self) {
+        let (sender, receiver) = oneshot::channel();
+        self.post(actor::Post::Park(sender));
+        let _ = receiver.await;
+    }
+
+    fn post(&self, post: actor::Post) {
+        // After parking nobody listens, and nothing is owed.
+        let _ = self.posts.send(post);
+    }
+}

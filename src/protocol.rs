@@ -1,0 +1,31 @@
+//! The contract with the editors: custom methods under `outrigger/`, their parameters, results and errors.
+//!
+//! Types only, no logic. `editors/PROTOCOL.md` documents each with an example; JSON Schema and TypeScript are generated from
+//! here. Every method takes an object; fields that may be left out have defaults. Names are camelCase.
+
+pub mod capabilities;
+pub mod document;
+pub mod error;
+pub mod question;
+pub mod run;
+
+/// Version of this contract: raised when something that clients rely on changes.
+pub const VERSION: u32 = 1;
+
+/// Names of the methods.
+pub mod method {
+    // Requests of the client.
+    pub const RUN_START: &str = "outrigger/run/start";
+    pub const RUN_CANCEL: &str = "outrigger/run/cancel";
+    pub const RUN_LIST: &str = "outrigger/run/list";
+    pub const RUN_EVENTS: &str = "outrigger/run/events";
+    pub const QUESTION_LIST: &str = "outrigger/question/list";
+    pub const QUESTION_ANSWER: &str = "outrigger/question/answer";
+    pub const DOCUMENT_READ: &str = "outrigger/document/read";
+    // Notifications of the server, to clients that offered to take them.
+    pub const RUN_EVENT: &str = "outrigger/run/event";
+    pub const QUESTION_OPENED: &str = "outrigger/question/opened";
+    pub const QUESTION_RESOLVED: &str = "outrigger/question/resolved";
+    // Requests of the server, to clients that offered to take them.
+    pub const DOCUMENT_SAVE: &str = "outrigger/document/save";
+}

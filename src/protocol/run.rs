@@ -1,0 +1,130 @@
+//! `outrigger/run/*`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::kernel::conversation::Usage;
+use crate::kernel::event::{Budget, Engine, Policy, Record, RunOutcome};
+use crate::kernel::ids::{QuestionId, RunId};
+use crate::kernel::run::{RunStatus, Summary, Waiting};
+use crate::kernel::tool::PlanItem;
+
+/// `outrigger/run/start`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StartParams {
+    /// What the run shall do.
+    pub prompt: String,
+    #[serde(default)]
+    pub engine: Engine,
+    /// `provider/model` or `scripted:FILE`. Default: the configured model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(default)]
+    pub policy: Policy,
+    #[serde(default)]
+    pub budget: Budget,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StartResult {
+    pub run_id: RunId,
+}
+
+/// `outrigger/run/cancel`. Answered when the run has ended and its processes are gone; cancelling twice is no error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CancelParams {
+    pub run_id: RunId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CancelResult {
+    pub run_id: RunId,
+    /// How the run ended; `succeeded` or `failed` when it was over before.
+    pub outcome: RunOutcome,
+}
+
+/// `outrigger/run/list`
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ListParams {}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListResult {
+    /// Newest first.
+    pub runs: Vec<RunView>,
+}
+
+/// A run as a list or a panel shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunView {
+    pub run_id: RunId,
+    pub prompt: String,
+    pub engine: Engine,
+    pub model: String,
+    pub status: RunStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waiting>,
+    /// Milliseconds since 1970.
+    pub started_at: i64,
+    pub usage: Usage,
+    pub plan: Vec<PlanItem>,
+    /// Findings that the run introduced and that are still there.
+    pub findings: u32,
+    pub open_questions: Vec<QuestionId>,
+    /// Path of the transcript.
+    pub transcript: String,
+    /// Present when the run is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<RunEnd>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunEnd {
+    pub outcome: RunOutcome,
+    pub summary: Summary,
+}
+
+/// `outrigger/run/events`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EventsParams {
+    pub run_id: RunId,
+    /// Records with a greater number are given. Default: all.
+    #[serde(default)]
+    pub after_seq: u64,
+    /// At most so many. Default: 1000.
+    #[serde(default = "default_limit")]
+    pub limit: u32,
+}
+
+fn default_limit() -> u32 {
+    1000
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EventsResult {
+    pub run_id: RunId,
+    /// In order, without a gap unless `problems` names one.
+    pub records: Vec<Record>,
+    /// More records are there than were given.
+    pub more: bool,
+    /// Lines of the transcript that could not be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+}
+
+/// `outrigger/run/event`, a notification: what has just been recorded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EventParams {
+    pub run_id: RunId,
+    pub record: Record,
+}
