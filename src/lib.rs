@@ -1,5 +1,6 @@
 //! Outrigger: an editor sidecar for coding-agent runs.
 
+pub mod gates;
 pub mod kernel;
 pub mod lsp;
 pub mod protocol;

@@ -1,0 +1,167 @@
+//! `cargo check` as a gate: where it runs, how it is called, what its statuses mean.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::outcome::Verdicts;
+use super::run::ToolCommand;
+use super::text::hash_of;
+use crate::kernel::path::RelPath;
+
+/// 101 is cargo's status for everything that is wrong with the code.
+pub const VERDICTS: Verdicts = Verdicts::COMPILER.findings(&[101]);
+const TIMEOUT: Duration = Duration::from_secs(900);
+const MAX_OUTPUT: usize = 64 * 1024 * 1024;
+
+/// The folders whose `Cargo.toml` covers the changed files: for each file the outermost manifest above it that begins a
+/// cargo workspace, else the nearest one. With no files: the root's own, else those one level below.
+pub fn roots(workspace: &Path, changed: &[RelPath]) -> Vec<PathBuf> {
+    let mut roots: Vec<PathBuf> = Vec::new();
+    let mut add = |root: PathBuf| {
+        if !roots.contains(&root) {
+            roots.push(root);
+        }
+    };
+    for path in changed {
+        if let Some(root) = root_of(workspace, path) {
+            add(root);
+        }
+    }
+    if roots.is_empty() && workspace.join("Cargo.toml").is_file() {
+        roots.push(workspace.to_owned());
+    }
+    if roots.is_empty() && changed.is_empty() {
+        let mut below: Vec<PathBuf> = std::fs::read_dir(workspace)
+            .into_iter()
+            .flatten()
+            .filter_map(Result::ok)
+            .map(|entry| entry.path())
+            .filter(|folder| folder.join("Cargo.toml").is_file())
+            .collect();
+        below.sort();
+        roots = below;
+    }
+    roots
+}
+
+fn root_of(workspace: &Path, path: &RelPath) -> Option<PathBuf> {
+    let mut folder = workspace.to_owned();
+    let mut nearest = None;
+    let names: Vec<&str> = path.components().collect();
+    let folders = names.split_last().map_or(&[][..], |(_, folders)| folders);
+    let mut steps = folders.iter();
+    loop {
+        let manifest = folder.join("Cargo.toml");
+        if manifest.is_file() {
+            if begins_workspace(&manifest) {
+                return Some(folder);
+            }
+            nearest = Some(folder.clone());
+        }
+        match steps.next() {
+            Some(name) => folder.push(name),
+            None => return nearest,
+        }
+    }
+}
+
+fn begins_workspace(manifest: &Path) -> bool {
+    std::fs::read_to_string(manifest).is_ok_and(|text| {
+        text.lines()
+            .any(|line| line.trim_start().starts_with("[workspace"))
+    })
+}
+
+/// The command for one root. The target folder is ours, so that neither the user's builds nor rust-analyzer wait for us.
+pub fn command(program: PathBuf, root: &Path, cache: &Path) -> ToolCommand {
+    let name = hash_of(root.to_string_lossy().as_bytes());
+    let target = cache.join("cargo-target").join(name.short());
+    ToolCommand {
+        program,
+        args: [
+            "check",
+            "--workspace",
+            "--all-targets",
+            "--keep-going",
+            "--message-format",
+            "json",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        cwd: root.to_owned(),
+        env: vec![(
+            "CARGO_TARGET_DIR".to_owned(),
+            Some(target.to_string_lossy().into_owned()),
+        )],
+        timeout: TIMEOUT,
+        max_output: MAX_OUTPUT,
+    }
+}
+
+/// Keeps a check from leaving a `Cargo.lock` in a project that has none.
+#[derive(Debug)]
+pub struct LockFile {
+    path: PathBuf,
+    was_there: bool,
+}
+
+impl LockFile {
+    pub fn watch(root: &Path) -> Self {
+        let path = root.join("Cargo.lock");
+        let was_there = path.symlink_metadata().is_ok();
+        Self { path, was_there }
+    }
+}
+
+impl Drop for LockFile {
+    fn drop(&mut self) {
+        if !self.was_there {
+            // Nothing to do about a failure: the file is cargo's own and harmless.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_root_or_the_workspace_above_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for (path, text) in [
+            ("one/Cargo.toml", "[package]"),
+            ("one/src/lib.rs", ""),
+            ("two/Cargo.toml", "[workspace]\nmembers = ['m']"),
+            ("two/m/Cargo.toml", "[package]"),
+            ("docs/x.md", ""),
+        ] {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let found = |paths: &[&str]| -> Vec<String> {
+            let paths: Vec<RelPath> = paths
+                .iter()
+                .map(|path| RelPath::parse(path).unwrap())
+                .collect();
+            roots(root, &paths)
+                .iter()
+                .map(|found| {
+                    found
+                        .strip_prefix(root)
+                        .unwrap()
+                        .to_string_lossy()
+                        .into_owned()
+                })
+                .collect()
+        };
+        assert_eq!(
+            found(&["one/src/lib.rs", "two/m/src/x.rs", "two/y"]),
+            ["one", "two"]
+        );
+        assert_eq!(found(&["docs/x.md"]), [""; 0]);
+        assert_eq!(found(&[]), ["one", "two"]);
+    }
+}
