@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::kernel::State;
 use crate::kernel::diff::ByteEdit;
 use crate::kernel::effect::{Progress, Refusal, Reply};
-use crate::kernel::event::{Record, RunSpec};
+use crate::kernel::event::{Record, RunEvent, RunSpec};
 use crate::kernel::file::OpenDocument;
 use crate::kernel::finding::Finding;
 use crate::kernel::ids::{QuestionId, RunId};
@@ -50,6 +50,20 @@ pub enum StartError {
 #[derive(Clone)]
 pub struct App {
     posts: mpsc::UnboundedSender<actor::Post>,
+    /// The workspace's state folder.
+    state: Arc<PathBuf>,
+}
+
+/// A page of a transcript.
+pub type Events = crate::store::transcript::Page<Record>;
+
+/// Completes "failed to read the run's events: ".
+#[derive(Debug, Error)]
+pub enum EventsError {
+    #[error("there is no run {0} in this workspace; list them with outrigger/run/list")]
+    UnknownRun(RunId),
+    #[error("{0}")]
+    Storage(String),
 }
 
 /// What clients are told. In the order in which it happened.
@@ -100,7 +114,7 @@ impl App {
     /// The workspace or the state folder cannot be used.
     pub fn start(config: Config) -> Result<Self, StartError> {
         let (posts, mailbox) = mpsc::unbounded_channel();
-        let app = Self { posts };
+        let app = Self { posts, state: Arc::new(config.state.clone()) };
         actor::spawn(config, app.clone(), mailbox)?;
         Ok(app)
     }
@@ -152,6 +166,52 @@ impl App {
         let (sender, receiver) = oneshot::channel();
         self.post(actor::Post::Park(sender));
         let _ = receiver.await;
+    }
+
+    /// A page of a run's transcript, of this process or an earlier one.
+    ///
+    /// # Errors
+    /// There is no such run, or its transcript cannot be read. For people.
+    pub async fn events(&self, run: RunId, after_seq: u64, limit: usize) -> Result<Events, EventsError> {
+        if !record::is_run_name(run.as_str()) {
+            return Err(EventsError::UnknownRun(run));
+        }
+        let (sender, receiver) = oneshot::channel();
+        self.post(actor::Post::Flush(run.clone(), sender));
+        let _ = receiver.await;
+        let path = self.transcript(&run);
+        if !path.exists() {
+            return Err(EventsError::UnknownRun(run));
+        }
+        let read = tokio::task::spawn_blocking(move || crate::store::transcript::read::<Record>(&path, after_seq, limit)).await;
+        match read {
+            Ok(Ok(page)) => Ok(page),
+            Ok(Err(error)) => Err(EventsError::Storage(error.to_string())),
+            Err(error) => Err(EventsError::Storage(error.to_string())),
+        }
+    }
+
+    /// Where a run's transcript is, or would be.
+    pub fn transcript(&self, run: &RunId) -> PathBuf {
+        record::path(&record::folder(&self.state), run)
+    }
+
+    pub(crate) fn fact(&self, run: RunId, event: RunEvent) {
+        self.post(actor::Post::Fact(run, event));
+    }
+
+    /// Hands an edit to an editor; whether there was one.
+    pub(crate) async fn edit(&self, order: EditOrder) -> bool {
+        let (sender, receiver) = oneshot::channel();
+        self.post(actor::Post::Edit(order, sender));
+        receiver.await.unwrap_or(false)
+    }
+
+    /// Resolves when the document has this text.
+    pub(crate) fn await_text(&self, path: RelPath, text: Arc<str>) -> oneshot::Receiver<bool> {
+        let (sender, receiver) = oneshot::channel();
+        self.post(actor::Post::AwaitText(path, text, sender));
+        receiver
     }
 
     fn post(&self, post: actor::Post) {

@@ -125,4 +125,6 @@ pub enum RefusalKind {
     AlreadyAnswered,
     WrongAnswer,
     RunOver,
+    /// The sidecar's own files cannot be written.
+    Storage,
 }

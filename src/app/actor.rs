@@ -1,0 +1,293 @@
+//! The actor: takes posts one at a time, records facts, steps the kernel, has its effects performed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread;
+
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+
+use super::clock::Clock;
+use super::perform::Performer;
+use super::record::Recorder;
+use super::{App, Config, EditOrder, Notice, StartError};
+use crate::gates::Gates;
+use crate::kernel::effect::{Effect, Refusal, RefusalKind, Reply};
+use crate::kernel::event::RunEvent;
+use crate::kernel::file::Overlay;
+use crate::kernel::ids::{RequestId, RunId};
+use crate::kernel::input::{Command, DocumentNews, Input, Stimulus};
+use crate::kernel::path::RelPath;
+use crate::kernel::tool::ToolUse;
+use crate::kernel::{State, step};
+use crate::store::mask::Mask;
+use crate::store::transcript::TranscriptError;
+use crate::workspace::Workspace;
+
+type CommandReply = oneshot::Sender<Result<Reply, Refusal>>;
+
+pub enum Post {
+    Command(Command, CommandReply),
+    Document(RelPath, DocumentNews),
+    /// A performer's result, not yet recorded.
+    Fact(RunId, RunEvent),
+    Look(Box<dyn FnOnce(&State) + Send>),
+    Subscribe(mpsc::UnboundedSender<Notice>),
+    /// Says whether there was somebody to take the order.
+    Edit(EditOrder, oneshot::Sender<bool>),
+    AwaitText(RelPath, Arc<str>, oneshot::Sender<bool>),
+    /// Makes the run's transcript readable up to now.
+    Flush(RunId, oneshot::Sender<()>),
+    Park(oneshot::Sender<()>),
+}
+
+/// Somebody waits until a document has this text.
+struct Watch {
+    path: RelPath,
+    text: Arc<str>,
+    reply: oneshot::Sender<bool>,
+}
+
+struct Actor {
+    clock: Clock,
+    state: State,
+    recorder: Recorder,
+    performer: Performer,
+    subscribers: Vec<mpsc::UnboundedSender<Notice>>,
+    replies: HashMap<RequestId, CommandReply>,
+    last_request: u64,
+    watches: Vec<Watch>,
+}
+
+/// Starts the actor's thread. Must be called inside a tokio runtime.
+pub fn spawn(config: Config, app: App, mailbox: mpsc::UnboundedReceiver<Post>) -> Result<(), StartError> {
+    let workspace = Workspace::open(&config.root).map_err(|source| StartError::Workspace { path: config.root.clone(), source })?;
+    let failed = |source| StartError::State { path: config.state.clone(), source };
+    std::fs::create_dir_all(&config.state).map_err(failed)?;
+    let mask = Mask::of_workspace(&config.root).map_err(|error| failed(std::io::Error::other(error.to_string())))?;
+    let actor = Actor {
+        clock: Clock::new(),
+        state: State::default(),
+        recorder: Recorder::new(&config.state, mask),
+        performer: Performer {
+            app,
+            runtime: Handle::current(),
+            root: config.root.clone(),
+            workspace: Arc::new(workspace),
+            gates: Gates::new(config.root.clone(), config.state.join("cache")),
+            models: config.models,
+            works: HashMap::new(),
+        },
+        subscribers: Vec::new(),
+        replies: HashMap::new(),
+        last_request: 0,
+        watches: Vec::new(),
+    };
+    let started = thread::Builder::new().name("app".to_owned()).spawn(move || actor.run(mailbox));
+    started.map(|_| ()).map_err(failed)
+}
+
+impl Actor {
+    fn run(mut self, mut mailbox: mpsc::UnboundedReceiver<Post>) {
+        while let Some(post) = mailbox.blocking_recv() {
+            match post {
+                Post::Command(command, reply) => {
+                    self.last_request += 1;
+                    let request = RequestId(self.last_request);
+                    self.replies.insert(request, reply);
+                    self.take(Stimulus::Client { request, command });
+                }
+                Post::Document(path, news) => {
+                    let news = self.with_disk(&path, news);
+                    self.take(Stimulus::Document { path: path.clone(), news });
+                    self.tell_watches(&path);
+                }
+                Post::Fact(run, event) => self.fact(&run, event),
+                Post::Look(look) => look(&self.state),
+                Post::Subscribe(subscriber) => self.subscribers.push(subscriber),
+                Post::Edit(order, reply) => {
+                    let _ = reply.send(self.hand_over(order));
+                }
+                Post::AwaitText(path, text, reply) => {
+                    self.watches.push(Watch { path: path.clone(), text, reply });
+                    self.tell_watches(&path);
+                }
+                Post::Flush(run, reply) => {
+                    if let Err(error) = self.recorder.flush(&run) {
+                        tracing::error!(%run, "failed to {error}");
+                    }
+                    let _ = reply.send(());
+                }
+                Post::Park(reply) => {
+                    self.recorder.sync_all();
+                    let works = std::mem::take(&mut self.performer.works);
+                    self.performer.runtime.spawn(async move {
+                        Performer::park(works).await;
+                        let _ = reply.send(());
+                    });
+                    return;
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, what: Stimulus) {
+        let effects = step(&mut self.state, Input { at: self.clock.now(), what });
+        self.perform_all(effects);
+    }
+
+    /// Records a fact, then lets the kernel have it. A fact that cannot be recorded stops its run instead.
+    fn fact(&mut self, run: &RunId, event: RunEvent) {
+        // Facts of a run that is over (its processes are gone, a late reply) add nothing, save for what was written.
+        let over = self.state.runs.get(run).is_some_and(|run| run.ended.is_some());
+        if over && !matches!(event, RunEvent::WriteFinished { .. }) {
+            self.recorder.close(run);
+            return;
+        }
+        match self.record(run, event.clone()) {
+            Ok(()) => self.take(Stimulus::Fact { run: run.clone(), event }),
+            Err(error) => self.stop_unrecorded(run, &error),
+        }
+    }
+
+    /// A run whose transcript cannot be written must not go on: what it does would be lost to a crash.
+    fn stop_unrecorded(&mut self, run: &RunId, error: &TranscriptError) {
+        tracing::error!(%run, "failed to {error}; the run is stopped");
+        if self.state.runs.get(run).is_some_and(|run| run.stopping.is_none() && run.ended.is_none()) {
+            let event = RunEvent::CancelRequested { by: format!("Outrigger, which failed to {error}") };
+            self.take(Stimulus::Fact { run: run.clone(), event });
+        } else if self.state.runs.get(run).is_some_and(|run| run.ended.is_none()) {
+            self.take(Stimulus::Fact { run: run.clone(), event: RunEvent::WorkStopped });
+        }
+    }
+
+    fn record(&mut self, run: &RunId, event: RunEvent) -> Result<(), TranscriptError> {
+        let record = self.recorder.append(run, self.clock.now(), event)?;
+        self.tell(|| Notice::Recorded { run: run.clone(), record: Arc::clone(&record) });
+        Ok(())
+    }
+
+    fn tell(&mut self, notice: impl Fn() -> Notice) {
+        self.subscribers.retain(|subscriber| subscriber.send(notice()).is_ok());
+    }
+
+    /// The first subscriber that is still there gets the order.
+    fn hand_over(&mut self, order: EditOrder) -> bool {
+        let mut order = Some(Notice::Edit(order));
+        self.subscribers.retain(|subscriber| match order.take() {
+            None => true,
+            Some(notice) => match subscriber.send(notice) {
+                Ok(()) => true,
+                Err(mpsc::error::SendError(notice)) => {
+                    order = Some(notice);
+                    false
+                }
+            },
+        });
+        order.is_none()
+    }
+
+    fn perform_all(&mut self, effects: Vec<Effect>) {
+        // Set when a record failed: nothing that rests on it may happen.
+        let mut unrecorded: Option<(RunId, TranscriptError)> = None;
+        for effect in effects {
+            match effect {
+                Effect::Accept { run, event } => {
+                    if let Err(error) = self.record(&run, event.clone()) {
+                        unrecorded = Some((run, error));
+                    } else {
+                        self.take(Stimulus::Fact { run, event });
+                    }
+                }
+                Effect::Record { run, event } if unrecorded.is_none() => {
+                    let ends = matches!(event, RunEvent::Ended { .. } | RunEvent::QuestionOpened { .. });
+                    let recorded = self.record(&run, event);
+                    let recorded = recorded.and_then(|()| if ends { self.recorder.sync(&run) } else { Ok(()) });
+                    if let Err(error) = recorded {
+                        unrecorded = Some((run, error));
+                    }
+                }
+                Effect::Record { .. } => {}
+                Effect::Reply { request, reply } => {
+                    let reply = match (&unrecorded, reply) {
+                        (Some((_, error)), Ok(_)) => Err(Refusal { kind: RefusalKind::Storage, message: format!("failed to {error}") }),
+                        (_, reply) => reply,
+                    };
+                    if let Some(sender) = self.replies.remove(&request) {
+                        // A client that went away does not need it.
+                        let _ = sender.send(reply);
+                    }
+                }
+                Effect::Publish { path, findings } => {
+                    let document = self.state.documents.get(&path).map(|document| (document.uri.clone(), document.version));
+                    self.tell(|| Notice::Findings { path: path.clone(), findings: findings.clone(), document: document.clone() });
+                }
+                Effect::Progress { run, progress } => self.tell(|| Notice::Progress { run: run.clone(), progress: progress.clone() }),
+                Effect::StopWork { run } => self.performer.stop(&run),
+                other if unrecorded.is_none() => {
+                    if let Err(failed) = self.perform(other) {
+                        unrecorded = Some(failed);
+                    }
+                }
+                other => tracing::warn!(?other, "not performed: its record failed"),
+            }
+        }
+        if let Some((run, error)) = unrecorded {
+            self.stop_unrecorded(&run, &error);
+        }
+    }
+
+    fn perform(&mut self, effect: Effect) -> Result<(), (RunId, TranscriptError)> {
+        let performer = &mut self.performer;
+        match effect {
+            Effect::Gather { run, overlay } => performer.gather(&run, overlay),
+            Effect::CallModel { run, call, request } => {
+                // The end of a turn: what the model will be told, it may only be told once it is safe.
+                self.recorder.sync(&run).map_err(|error| (run.clone(), error))?;
+                performer.call_model(&run, call, request);
+            }
+            Effect::RunTool { run, call, tool, overlay } => {
+                if matches!(tool, ToolUse::Command(_)) {
+                    self.recorder.sync(&run).map_err(|error| (run.clone(), error))?;
+                }
+                performer.run_tool(&run, call, tool, overlay);
+            }
+            Effect::Inspect { run, call, path, overlay } => performer.inspect(&run, call, path, overlay),
+            Effect::Write { run, change, order, document } => {
+                self.recorder.sync(&run).map_err(|error| (run.clone(), error))?;
+                performer.write(&run, change, order, document);
+            }
+            Effect::RunGates { run, round, why, paths } => performer.run_gates(&run, round, why, paths),
+            Effect::ArmTimer { run, timer, after_ms } => performer.arm_timer(&run, timer, after_ms),
+            Effect::Accept { .. } | Effect::Record { .. } | Effect::Reply { .. } | Effect::Publish { .. } | Effect::Progress { .. } | Effect::StopWork { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// What is on disk when the editor has read or saved a file: the ground on which "unsaved" is judged.
+    fn with_disk(&self, path: &RelPath, news: DocumentNews) -> DocumentNews {
+        let disk = || self.performer.workspace.inspect(path, &Overlay::default()).hash().cloned();
+        match news {
+            DocumentNews::Opened { uri, version, text, .. } => DocumentNews::Opened { uri, version, text, disk: disk() },
+            DocumentNews::Saved { .. } => DocumentNews::Saved { disk: disk() },
+            other @ (DocumentNews::Changed { .. } | DocumentNews::Closed) => other,
+        }
+    }
+
+    fn tell_watches(&mut self, path: &RelPath) {
+        let document = self.state.documents.get(path);
+        let mut kept = Vec::new();
+        for watch in self.watches.drain(..) {
+            if watch.reply.is_closed() {
+                continue;
+            }
+            let has_text = watch.path == *path && document.is_some_and(|document| document.text == *watch.text);
+            if has_text {
+                let _ = watch.reply.send(true);
+            } else {
+                kept.push(watch);
+            }
+        }
+        self.watches = kept;
+    }
+}

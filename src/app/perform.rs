@@ -1,0 +1,255 @@
+//! Performs effects on tokio, each cancellable, and posts what came of it as a fact of its run.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::FutureExt;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use super::{App, gather, write};
+use crate::gates::{GateRequest, Gates, Tier};
+use crate::kernel::conversation::{ModelErrorKind, ModelFailure, ModelRequest};
+use crate::kernel::event::{GateRound, ReadCall, ReadTool, RunEvent};
+use crate::kernel::file::{FileNow, OpenDocument, Overlay, WriteOrder, WriteOutcome};
+use crate::kernel::finding::{GateReport, Outcome};
+use crate::kernel::ids::{ChangeId, GateId, GateRoundId, ModelCallId, RunId, ToolCallId};
+use crate::kernel::path::RelPath;
+use crate::kernel::tool::{ToolOutput, ToolUse};
+use crate::model::{Models, ToolSpec};
+use crate::tools;
+use crate::tools::command::Commands;
+use crate::workspace::Workspace;
+
+pub struct Performer {
+    pub app: App,
+    pub runtime: Handle,
+    pub root: PathBuf,
+    pub workspace: Arc<Workspace>,
+    pub gates: Gates,
+    pub models: Arc<Models>,
+    pub works: HashMap<RunId, Work>,
+}
+
+/// What goes on for one run.
+#[derive(Default)]
+pub struct Work {
+    tasks: Vec<JoinHandle<()>>,
+    commands: Commands,
+}
+
+impl Performer {
+    /// Runs `future` for the run; its fact is posted, and so is the one that `panicked` makes if it panics.
+    fn start(&mut self, run: &RunId, future: impl Future<Output = RunEvent> + Send + 'static, panicked: impl FnOnce(String) -> RunEvent + Send + 'static) {
+        let (app, id) = (self.app.clone(), run.clone());
+        let task = self.runtime.spawn(async move {
+            let fact = AssertUnwindSafe(future).catch_unwind().await.unwrap_or_else(|panic| panicked(words(panic.as_ref())));
+            app.fact(id, fact);
+        });
+        self.keep(run, task);
+    }
+
+    /// As [`Self::start`], for work that blocks and, once begun, is waited for rather than aborted.
+    fn start_blocking(&mut self, run: &RunId, work: impl FnOnce() -> RunEvent + Send + 'static, panicked: impl FnOnce(String) -> RunEvent + Send + 'static) {
+        let (app, id) = (self.app.clone(), run.clone());
+        let task = self.runtime.spawn_blocking(move || {
+            let fact = std::panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| panicked(words(panic.as_ref())));
+            app.fact(id, fact);
+        });
+        self.keep(run, task);
+    }
+
+    fn keep(&mut self, run: &RunId, task: JoinHandle<()>) {
+        let work = self.works.entry(run.clone()).or_default();
+        work.tasks.retain(|task| !task.is_finished());
+        work.tasks.push(task);
+    }
+
+    pub fn gather(&mut self, run: &RunId, overlay: Overlay) {
+        let workspace = Arc::clone(&self.workspace);
+        let look = move || RunEvent::ContextGathered { context: gather::context(&workspace, &overlay) };
+        self.start_blocking(run, look, |panic| {
+            let files = format!("(the workspace could not be looked at: {panic})");
+            RunEvent::ContextGathered { context: crate::kernel::event::Context { files, ..Default::default() } }
+        });
+    }
+
+    pub fn call_model(&mut self, run: &RunId, call: ModelCallId, request: ModelRequest) {
+        let (models, id) = (Arc::clone(&self.models), run.clone());
+        let future = async move {
+            let specs: Vec<ToolSpec> = tools::schema::specs()
+                .into_iter()
+                .filter(|spec| request.tools.contains(&spec.name))
+                .map(|spec| ToolSpec { name: spec.name, description: spec.description, schema: spec.schema })
+                .collect();
+            match models.call(&id, request, &specs, |_life| {}).await {
+                Ok(turn) => {
+                    let read = |call: &crate::kernel::conversation::ToolCall| ReadCall {
+                        id: call.id.clone(),
+                        name: call.name.clone(),
+                        tool: tools::schema::parse(&call.name, &call.arguments).map_or_else(ReadTool::Malformed, ReadTool::Use),
+                    };
+                    let tools = turn.tool_calls().map(read).collect();
+                    RunEvent::ModelReplied { call, turn, tools }
+                }
+                Err(failure) => RunEvent::ModelFailed { call, failure },
+            }
+        };
+        self.start(run, future, move |panic| RunEvent::ModelFailed { call, failure: broken_client(panic) });
+    }
+
+    pub fn run_tool(&mut self, run: &RunId, call: ToolCallId, tool: ToolUse, overlay: Overlay) {
+        let started = Instant::now();
+        let finished = {
+            let call = call.clone();
+            move |output| RunEvent::ToolFinished { call: call.clone(), output, duration_ms: millis(started.elapsed()) }
+        };
+        let panicked = {
+            let finished = finished.clone();
+            move |panic: String| finished(ToolOutput { text: format!("the tool broke: {panic}"), is_error: true, seen: None })
+        };
+        let workspace = Arc::clone(&self.workspace);
+        match tool {
+            ToolUse::Read(read) => self.start_blocking(run, move || finished(workspace.read(&read, &overlay)), panicked),
+            ToolUse::List(list) => self.start_blocking(run, move || finished(workspace.list(&list, &overlay)), panicked),
+            ToolUse::Search(search) => self.start_blocking(run, move || finished(workspace.search(&search, &overlay)), panicked),
+            ToolUse::Command(command) => {
+                let commands = self.works.entry(run.clone()).or_default().commands.clone();
+                let root = self.root.clone();
+                self.start(run, async move { finished(commands.run(&root, &command, |_bytes| {}).await) }, panicked);
+            }
+            ToolUse::Write(_) | ToolUse::Edit(_) | ToolUse::Ask(_) | ToolUse::Plan(_) => {
+                let output = ToolOutput { text: "this tool is not performed here".to_owned(), is_error: true, seen: None };
+                self.app.fact(run.clone(), finished(output));
+            }
+        }
+    }
+
+    pub fn inspect(&mut self, run: &RunId, call: ToolCallId, path: RelPath, overlay: Overlay) {
+        let workspace = Arc::clone(&self.workspace);
+        let (broken_call, broken_path) = (call.clone(), path.clone());
+        let look = move || {
+            let now = workspace.inspect(&path, &overlay);
+            RunEvent::FileInspected { call, path, now }
+        };
+        self.start_blocking(run, look, move |panic| RunEvent::FileInspected {
+            call: broken_call,
+            path: broken_path,
+            now: FileNow::Refused { reason: format!("it could not be looked at: {panic}") },
+        });
+    }
+
+    pub fn write(&mut self, run: &RunId, change: ChangeId, order: WriteOrder, document: Option<OpenDocument>) {
+        let workspace = Arc::clone(&self.workspace);
+        let path = order.path.clone();
+        let broken = path.clone();
+        let panicked = move |panic| RunEvent::WriteFinished { change, path: broken, outcome: WriteOutcome::Unknown { error: panic } };
+        match document {
+            Some(document) => {
+                let app = self.app.clone();
+                let future = async move {
+                    let outcome = write::in_editor(&app, &workspace, order, document).await;
+                    RunEvent::WriteFinished { change, path, outcome }
+                };
+                self.start(run, future, panicked);
+            }
+            None => {
+                let work = move || RunEvent::WriteFinished { change, path, outcome: workspace.write(&order) };
+                self.start_blocking(run, work, panicked);
+            }
+        }
+    }
+
+    pub fn run_gates(&mut self, run: &RunId, round: GateRoundId, why: GateRound, paths: Vec<RelPath>) {
+        let gates = self.gates.clone();
+        let tier = match why {
+            GateRound::Baseline => Tier::Baseline,
+            GateRound::Change => Tier::AfterChange,
+            GateRound::Final => Tier::Final,
+        };
+        let future = async move { RunEvent::GatesReported { round, reports: gates.run(GateRequest { paths, tier }, || {}).await } };
+        self.start(run, future, move |panic| {
+            let report = GateReport {
+                gate: GateId::new("gates"),
+                outcome: Outcome::Error,
+                partial: false,
+                findings: Vec::new(),
+                notes: vec![format!("they broke: {panic}")],
+                command: Vec::new(),
+                duration_ms: 0,
+            };
+            RunEvent::GatesReported { round, reports: vec![report] }
+        });
+    }
+
+    pub fn arm_timer(&mut self, run: &RunId, timer: crate::kernel::ids::TimerId, after_ms: u64) {
+        let future = async move {
+            tokio::time::sleep(Duration::from_millis(after_ms)).await;
+            RunEvent::TimerFired { timer }
+        };
+        self.start(run, future, move |_panic| RunEvent::TimerFired { timer });
+    }
+
+    /// Ends all work of the run, and says so when its processes are gone.
+    pub fn stop(&mut self, run: &RunId) {
+        let work = self.works.remove(run).unwrap_or_default();
+        let (app, id) = (self.app.clone(), run.clone());
+        self.runtime.spawn(async move {
+            work.end().await;
+            app.fact(id, RunEvent::WorkStopped);
+        });
+    }
+
+    /// Ends everything at once, for a process that must leave.
+    pub async fn park(works: HashMap<RunId, Work>) {
+        for work in works.into_values() {
+            for task in &work.tasks {
+                task.abort();
+            }
+            work.commands.kill_now();
+            // Writes under way are let finish: they are short, and half done is worse than late.
+            for task in work.tasks {
+                let _ = task.await;
+            }
+        }
+    }
+}
+
+impl Work {
+    async fn end(self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+        for task in self.tasks {
+            let _ = task.await;
+        }
+        self.commands.kill_leftovers().await;
+        crate::gates::settled().await;
+    }
+}
+
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("a defect of Outrigger: {}", text.unwrap_or("no message"))
+}
+
+fn broken_client(panic: String) -> ModelFailure {
+    ModelFailure {
+        kind: ModelErrorKind::Unknown,
+        retryable: false,
+        retry_after_ms: None,
+        status: None,
+        tokens: None,
+        rule: "panic".to_owned(),
+        raw: panic,
+        advice: "the call broke inside Outrigger; try again, and report it if it happens twice".to_owned(),
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
