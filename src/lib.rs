@@ -2,5 +2,6 @@
 
 pub mod kernel;
 pub mod lsp;
+pub mod model;
 pub mod protocol;
 pub mod tools;
