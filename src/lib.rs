@@ -3,5 +3,6 @@
 pub mod gates;
 pub mod kernel;
 pub mod lsp;
+pub mod model;
 pub mod protocol;
 pub mod tools;
