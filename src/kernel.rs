@@ -1,5 +1,6 @@
 //! Decides. `step(state, input) -> effects`, pure: no clock, no I/O, no async, no randomness, no LSP, no JSON.
 
+pub mod conflict;
 pub mod conversation;
 pub mod diff;
 pub mod document;
