@@ -228,7 +228,6 @@ impl Work {
             let _ = task.await;
         }
         self.commands.kill_leftovers().await;
-        crate::gates::settled().await;
     }
 }
 

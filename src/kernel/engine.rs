@@ -1,6 +1,8 @@
 //! Engines: how a run thinks. Each takes the facts of its run and answers with effects.
 
+mod asking;
 mod calls;
+mod changes;
 mod lifecycle;
 mod prompt;
 pub(super) mod react;

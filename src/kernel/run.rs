@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::conflict::Proposal;
+use super::conflict::{Change, Conflict, Proposal};
 use super::conversation::{Message, Usage};
 use super::event::{GateRound, ReadCall, RunOutcome, RunSpec};
 use super::file::WriteOrder;
@@ -13,9 +13,9 @@ use super::finding::{Finding, Fingerprint};
 use super::hash::ContentHash;
 use super::ids::{ChangeId, GateId, GateRoundId, ModelCallId, QuestionId, RunId, TimerId};
 use super::path::RelPath;
-use super::question::Answer;
+use super::question::{Answer, Hunk};
 use super::time::Moment;
-use super::tool::{PlanItem, SeenFile};
+use super::tool::{EditFile, PlanItem, SeenFile, WriteFile};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -130,8 +130,8 @@ pub enum Stage {
     Performing,
     /// The file is being looked at, in order to decide.
     Inspecting {
-        proposal: Proposal,
-        answer: Option<AppliedAnswer>,
+        proposal: FileProposal,
+        answer: Option<Box<GivenAnswer>>,
         looks: u32,
     },
     /// Decided, but the baseline is not there yet.
@@ -147,21 +147,62 @@ pub enum Stage {
     /// A question is open.
     Asking {
         question: QuestionId,
+        conflict: Option<Box<AskedConflict>>,
     },
 }
 
-/// An answer to an overwrite question, to be applied if what is there is still what the user saw.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AppliedAnswer {
+/// What the agent wants to do to a file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FileProposal {
+    Write(WriteFile),
+    Edit(EditFile),
+}
+
+impl FileProposal {
+    pub fn path(&self) -> &RelPath {
+        match self {
+            Self::Write(write) => &write.path,
+            Self::Edit(edit) => &edit.path,
+        }
+    }
+
+    /// Together with what the agent has seen: what [`super::conflict::decide`] takes.
+    pub fn seen<'a>(&'a self, seen: Option<&'a SeenFile>) -> Proposal<'a> {
+        let change = match self {
+            Self::Write(write) => Change::Write {
+                text: &write.content,
+            },
+            Self::Edit(edit) => Change::Edit { edits: &edit.edits },
+        };
+        Proposal {
+            path: self.path(),
+            seen,
+            change,
+        }
+    }
+}
+
+/// A conflict that a human is asked about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AskedConflict {
+    pub proposal: FileProposal,
+    pub conflict: Conflict,
+    /// The hunks that the human is shown.
+    pub hunks: Vec<Hunk>,
+}
+
+/// The human's answer, to be applied if what is there is still what they saw.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GivenAnswer {
+    pub asked: AskedConflict,
     pub answer: Answer,
-    pub current: Option<ContentHash>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedWrite {
     pub change: ChangeId,
     pub order: WriteOrder,
-    pub proposal: Proposal,
+    pub proposal: FileProposal,
     /// Text that was there, for counting lines.
     pub before_text: Option<std::sync::Arc<str>>,
     /// Hash of what will be there.
@@ -169,6 +210,8 @@ pub struct PlannedWrite {
     /// For the model: what was done, beyond "written".
     pub note: String,
     pub merged: bool,
+    /// Text is in it that the agent has not read.
+    pub foreign: bool,
     pub looks: u32,
 }
 

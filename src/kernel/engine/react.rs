@@ -2,7 +2,7 @@
 //! it answers without a call; then the gates decide whether it is done.
 
 use super::lifecycle::{cancel, end, set_status, waits_for};
-use super::{calls, prompt, render, verify};
+use super::{asking, calls, changes, prompt, render, verify};
 use crate::kernel::conversation::{
     Block, Message, ModelFailure, ModelRequest, ModelTurn, Role, StopReason,
 };
@@ -27,7 +27,7 @@ pub fn on_fact(run: &mut Run, frame: &mut Frame<'_>, fact: RunEvent) {
         outcome,
     } = fact
     {
-        calls::on_written(run, frame, change, &path, outcome);
+        changes::on_written(run, frame, change, &path, outcome);
         return;
     }
     if run.ended.is_some() {
@@ -50,7 +50,7 @@ pub fn on_fact(run: &mut Run, frame: &mut Frame<'_>, fact: RunEvent) {
         RunEvent::ModelReplied { call, turn, tools } => on_reply(run, frame, call, turn, tools),
         RunEvent::ModelFailed { call, failure } => on_failure(run, frame, call, &failure),
         RunEvent::ToolFinished { call, output, .. } => calls::on_output(run, frame, &call, output),
-        RunEvent::FileInspected { call, now, .. } => calls::on_inspected(run, frame, &call, &now),
+        RunEvent::FileInspected { call, now, .. } => changes::on_inspected(run, frame, &call, &now),
         RunEvent::GatesReported { round, reports } => {
             verify::on_reports(run, frame, round, &reports)
         }
@@ -392,7 +392,7 @@ fn on_answer(run: &mut Run, frame: &mut Frame<'_>, question: &QuestionId, answer
         Some((id, about)) if id == *question => on_run_answer(run, frame, about, answer),
         other => {
             run.run_question = other;
-            calls::on_answer(run, frame, question, answer);
+            asking::on_answer(run, frame, question, answer);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Verification: rounds of gates, what they mean, and what follows when they reject the work.
 
 use super::lifecycle::{end, waits_for};
-use super::{calls, react, render};
+use super::{calls, changes, react, render};
 use crate::kernel::effect::Effect;
 use crate::kernel::event::{GateRound, RunEvent, RunOutcome, Verdict};
 use crate::kernel::finding::{Finding, GateReport, Outcome};
@@ -63,7 +63,7 @@ pub fn on_reports(
                 verdict,
             },
         );
-        calls::baseline_arrived(run, frame);
+        changes::baseline_arrived(run, frame);
         return;
     }
     let verdict = judge(run, reports);

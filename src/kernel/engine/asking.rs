@@ -1,0 +1,266 @@
+//! Questions that a tool call needs answered, and how it goes on with the answer.
+
+use super::calls::{complete, deny, fail, go_on, perform};
+use super::changes;
+use super::lifecycle::waits_for;
+use crate::kernel::conflict::Conflict;
+use crate::kernel::diff;
+use crate::kernel::event::{ReadCall, ReadTool};
+use crate::kernel::file::TextSource;
+use crate::kernel::finding::{Position, TextRange};
+use crate::kernel::ids::QuestionId;
+use crate::kernel::question::{
+    Answer, BlockerReason, Choice, ConflictReason, Overwrite, OverwriteTexts, QuestionKind,
+    QuestionPlace,
+};
+use crate::kernel::questions::{self, Draft, choice, offer, stop_offer};
+use crate::kernel::run::{
+    AskedConflict, CurrentCall, FileProposal, GivenAnswer, Run, Stage, WaitingFor,
+};
+use crate::kernel::state::Frame;
+use crate::kernel::tool::{AskUser, RunCommand, ToolUse};
+
+/// May the agent's version replace what is there?
+pub fn about_overwrite(
+    run: &mut Run,
+    frame: &mut Frame<'_>,
+    call: ReadCall,
+    proposal: FileProposal,
+    conflict: Conflict,
+) {
+    let path = conflict.path.clone();
+    let current = conflict.current.as_ref();
+    let current_text = current.map(|now| now.text.clone());
+    let proposed_text = conflict.proposed_text().cloned();
+    let old = current_text.as_deref().unwrap_or_default();
+    let hunks = diff::hunks(old, proposed_text.as_deref().unwrap_or_default());
+    let place = hunks.first().map(|hunk| QuestionPlace {
+        path: path.clone(),
+        range: lines(hunk.old_start, hunk.old_lines),
+    });
+    let why = match conflict.reason {
+        ConflictReason::Exists => "it exists, and the agent has not read it",
+        ConflictReason::ChangedOnDisk => "it has changed on disk since the agent read it",
+        ConflictReason::UnsavedText => "it has unsaved changes in your editor",
+        ConflictReason::Deleted => "it was deleted after the agent read it",
+        ConflictReason::Deletion => "the agent wants it deleted, and did not make it",
+    };
+    let draft = Draft {
+        title: format!("Overwrite {path}? {why}"),
+        detail: diff::unified(&path, current_text.as_deref(), proposed_text.as_deref()),
+        place,
+        kind: QuestionKind::Overwrite(Overwrite {
+            call: call.id.clone(),
+            path: path.clone(),
+            reason: conflict.reason,
+            base: conflict.base.as_ref().map(|base| base.hash.clone()),
+            current: conflict.current_hash().cloned(),
+            proposed: conflict.proposed.hash(),
+            unsaved: current.is_some_and(|now| now.source == TextSource::UnsavedDocument),
+            hunks: hunks.clone(),
+            texts: OverwriteTexts {
+                base: conflict.base.as_ref().map(|base| base.text.clone()),
+                current: current_text,
+                proposed: proposed_text,
+            },
+        }),
+        choices: vec![
+            offer(
+                choice::TAKE_ALL,
+                "Take the agent's version",
+                "the file becomes what the agent proposes",
+            ),
+            offer(
+                choice::KEEP_MINE,
+                "Keep mine",
+                "the file stays as it is and the agent is told",
+            ),
+            stop_offer(),
+        ],
+        free_text: false,
+    };
+    let asked = AskedConflict {
+        proposal,
+        conflict,
+        hunks,
+    };
+    ask(
+        run,
+        frame,
+        call,
+        draft,
+        format!("overwrite {path}?"),
+        Some(Box::new(asked)),
+    );
+}
+
+/// Whole lines, 0-based.
+fn lines(start: u32, count: u32) -> TextRange {
+    let at = |line| Position {
+        line,
+        ..Position::default()
+    };
+    TextRange {
+        start: at(start),
+        end: at(start + count),
+    }
+}
+
+/// What the model itself asks.
+pub fn for_model(run: &mut Run, frame: &mut Frame<'_>, call: ReadCall, wanted: AskUser) {
+    let answer = |(at, label): (usize, &String)| {
+        offer(
+            &(at + 1).to_string(),
+            label,
+            "the agent goes on with this answer",
+        )
+    };
+    let mut choices: Vec<Choice> = wanted.choices.iter().enumerate().map(answer).collect();
+    choices.push(stop_offer());
+    let line = wanted.line.unwrap_or(1).saturating_sub(1);
+    let draft = Draft {
+        title: wanted.question.clone(),
+        detail: String::new(),
+        place: wanted.path.map(|path| QuestionPlace {
+            path,
+            range: lines(line, 1),
+        }),
+        kind: QuestionKind::Blocker {
+            reason: BlockerReason::Asked,
+        },
+        choices,
+        free_text: true,
+    };
+    ask(run, frame, call, draft, wanted.question, None);
+}
+
+/// May this command run?
+pub fn about_command(run: &mut Run, frame: &mut Frame<'_>, call: ReadCall, command: &RunCommand) {
+    let title = format!("Run `{}`?", command.command);
+    let draft = Draft {
+        title: title.clone(),
+        detail: String::new(),
+        place: None,
+        kind: QuestionKind::Command {
+            command: command.command.clone(),
+            cwd: command.cwd.clone(),
+        },
+        choices: vec![
+            offer(choice::ALLOW, "Run it", "this command runs once"),
+            offer(
+                choice::ALLOW_RUN,
+                "Run it, and all others of this run",
+                "the run does not ask about commands again",
+            ),
+            offer(
+                choice::REJECT,
+                "Do not run it",
+                "the agent is told and goes on without",
+            ),
+            stop_offer(),
+        ],
+        free_text: true,
+    };
+    ask(run, frame, call, draft, title, None);
+}
+
+fn ask(
+    run: &mut Run,
+    frame: &mut Frame<'_>,
+    call: ReadCall,
+    draft: Draft,
+    waits: String,
+    conflict: Option<Box<AskedConflict>>,
+) {
+    let question = questions::open(run, frame, draft);
+    waits_for(run, frame, WaitingFor::You, waits);
+    run.current = Some(CurrentCall {
+        call,
+        stage: Stage::Asking { question, conflict },
+    });
+}
+
+/// The answer to the question of the current call.
+pub fn on_answer(run: &mut Run, frame: &mut Frame<'_>, question: &QuestionId, answer: Answer) {
+    let current = run
+        .current
+        .take_if(|current| matches!(&current.stage, Stage::Asking { question: open, .. } if open == question));
+    let Some(CurrentCall {
+        call,
+        stage: Stage::Asking { conflict, .. },
+    }) = current
+    else {
+        return;
+    };
+    match (conflict, call.tool.clone()) {
+        (Some(asked), _) => changes::answered(
+            run,
+            frame,
+            call,
+            GivenAnswer {
+                asked: *asked,
+                answer,
+            },
+        ),
+        (None, ReadTool::Use(ToolUse::Command(command))) => {
+            command_answered(run, frame, call, command, answer)
+        }
+        (None, _) => match said(frame, question, answer) {
+            Some(said) => complete(run, frame, &call.id, format!("The user answered: {said}")),
+            None => fail(
+                run,
+                frame,
+                &call.id,
+                "the question was not answered in words".to_owned(),
+            ),
+        },
+    }
+    go_on(run, frame);
+}
+
+/// An answer in words.
+fn said(frame: &Frame<'_>, question: &QuestionId, answer: Answer) -> Option<String> {
+    match answer {
+        Answer::Text { text } => Some(text),
+        Answer::Choice { choice } => {
+            let question = frame.questions.get(question)?;
+            let offered = question
+                .choices
+                .iter()
+                .find(|offered| offered.id == choice)?;
+            Some(offered.label.clone())
+        }
+        Answer::TakeAll
+        | Answer::TakeHunks { .. }
+        | Answer::TakeText { .. }
+        | Answer::KeepMine { .. }
+        | Answer::StopRun => None,
+    }
+}
+
+fn command_answered(
+    run: &mut Run,
+    frame: &mut Frame<'_>,
+    call: ReadCall,
+    command: RunCommand,
+    answer: Answer,
+) {
+    let picked = match &answer {
+        Answer::Choice { choice } => choice.as_str(),
+        _ => "",
+    };
+    run.commands_allowed |= picked == choice::ALLOW_RUN;
+    if picked == choice::ALLOW || picked == choice::ALLOW_RUN {
+        return perform(run, frame, call, ToolUse::Command(command));
+    }
+    let why = match answer {
+        Answer::Text { text } => format!(" They say: {text}"),
+        _ => String::new(),
+    };
+    deny(
+        run,
+        frame,
+        &call.id,
+        format!("The user did not allow the command.{why}"),
+    );
+}

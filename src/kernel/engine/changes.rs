@@ -1,0 +1,535 @@
+//! Changes of files: looked at, decided, recorded, written, verified; only then is the model told.
+
+use std::sync::Arc;
+
+use super::calls::{complete, deny, fail, go_on, take_current};
+use super::lifecycle::waits_for;
+use super::{asking, verify};
+use crate::kernel::conflict::{self, FilePolicies, NowKnown, Settlement, Verdict};
+use crate::kernel::diff;
+use crate::kernel::effect::Effect;
+use crate::kernel::event::{GateRound, ReadCall, RunEvent};
+use crate::kernel::file::{FileNow, NewContent, WriteOrder, WriteOutcome};
+use crate::kernel::hash::ContentHash;
+use crate::kernel::ids::{ChangeId, ToolCallId};
+use crate::kernel::path::RelPath;
+use crate::kernel::question::Answer;
+use crate::kernel::run::{
+    AskedConflict, ChangedFile, CurrentCall, FileProposal, GivenAnswer, PlannedWrite, Run, Stage,
+    WaitingFor,
+};
+use crate::kernel::state::Frame;
+use crate::kernel::tool::SeenFile;
+
+/// How often a file is looked at again because it changed under a write.
+const LOOKS: u32 = 5;
+
+/// Looks at the file in order to decide about the proposal.
+pub fn inspect(
+    run: &mut Run,
+    frame: &mut Frame<'_>,
+    call: ReadCall,
+    proposal: FileProposal,
+    looks: u32,
+) {
+    let path = proposal.path().clone();
+    look(run, frame, &call.id, path);
+    run.current = Some(CurrentCall {
+        call,
+        stage: Stage::Inspecting {
+            proposal,
+            answer: None,
+            looks,
+        },
+    });
+}
+
+fn look(run: &mut Run, frame: &mut Frame<'_>, call: &ToolCallId, path: RelPath) {
+    waits_for(run, frame, WaitingFor::File, path.to_string());
+    let overlay = frame.overlay();
+    frame.perform(Effect::Inspect {
+        run: run.id.clone(),
+        call: call.clone(),
+        path,
+        overlay,
+    });
+}
+
+pub fn on_inspected(run: &mut Run, frame: &mut Frame<'_>, call: &ToolCallId, now: &FileNow) {
+    let Some(CurrentCall { call, stage }) = take_current(run, call) else {
+        return;
+    };
+    match stage {
+        Stage::Inspecting {
+            answer: Some(given),
+            ..
+        } => apply_answer(run, frame, call, *given, now),
+        Stage::Inspecting {
+            proposal,
+            answer: None,
+            looks,
+        } => {
+            decide(
+                run,
+                frame,
+                Case {
+                    call,
+                    proposal,
+                    looks,
+                },
+                now,
+            );
+        }
+        Stage::Settling(planned) => settle(run, frame, call, planned, now),
+        stage => run.current = Some(CurrentCall { call, stage }),
+    }
+    go_on(run, frame);
+}
+
+/// A call and what it wants, on its way to a decision.
+struct Case {
+    call: ReadCall,
+    proposal: FileProposal,
+    looks: u32,
+}
+
+fn decide(run: &mut Run, frame: &mut Frame<'_>, case: Case, now: &FileNow) {
+    let path = case.proposal.path().clone();
+    let policies = FilePolicies {
+        conflict: run.spec.policy.conflict,
+        merge: run.spec.policy.merge,
+    };
+    match conflict::decide(&case.proposal.seen(run.seen.get(&path)), now, policies) {
+        Verdict::Identical => identical(run, frame, &case.call, &path, now),
+        Verdict::Refuse {
+            message,
+            now: known,
+        } => {
+            match known {
+                NowKnown::AsBefore => {}
+                NowKnown::Shown(seen) => {
+                    run.seen.insert(path, seen);
+                }
+                NowKnown::Gone => {
+                    run.seen.remove(&path);
+                }
+            }
+            fail(run, frame, &case.call.id, message);
+        }
+        Verdict::Conflict(conflict) => {
+            asking::about_overwrite(run, frame, case.call, case.proposal, *conflict)
+        }
+        Verdict::Write { order, merged } => {
+            plan_write(
+                run,
+                frame,
+                case,
+                Plan {
+                    order,
+                    merged,
+                    foreign: merged,
+                    note: String::new(),
+                },
+                now,
+            );
+        }
+    }
+}
+
+fn identical(run: &mut Run, frame: &mut Frame<'_>, call: &ReadCall, path: &RelPath, now: &FileNow) {
+    if let FileNow::Text(text) = now {
+        let seen = SeenFile {
+            path: path.clone(),
+            hash: text.hash.clone(),
+            text: Arc::clone(&text.text),
+        };
+        run.seen.insert(path.clone(), seen);
+    }
+    complete(
+        run,
+        frame,
+        &call.id,
+        format!("{path} already has exactly this content; nothing was written."),
+    );
+}
+
+/// An answer of the user to an overwrite. Keeping needs no look at the file; writing does, for it may have changed since.
+pub fn answered(run: &mut Run, frame: &mut Frame<'_>, call: ReadCall, given: GivenAnswer) {
+    if let Answer::KeepMine { reason } = &given.answer {
+        return keep(
+            run,
+            frame,
+            &call,
+            given.asked.proposal.path(),
+            reason.as_deref(),
+        );
+    }
+    look(run, frame, &call.id, given.asked.proposal.path().clone());
+    let proposal = given.asked.proposal.clone();
+    let stage = Stage::Inspecting {
+        proposal,
+        answer: Some(Box::new(given)),
+        looks: 0,
+    };
+    run.current = Some(CurrentCall { call, stage });
+}
+
+fn keep(
+    run: &mut Run,
+    frame: &mut Frame<'_>,
+    call: &ReadCall,
+    path: &RelPath,
+    reason: Option<&str>,
+) {
+    let why = reason
+        .map(|reason| format!(" They say: {reason}"))
+        .unwrap_or_default();
+    run.seen.remove(path);
+    let text = format!(
+        "The user kept their own version of {path}; nothing was written.{why} Read it before you propose anything else for it."
+    );
+    deny(run, frame, &call.id, text);
+}
+
+fn apply_answer(
+    run: &mut Run,
+    frame: &mut Frame<'_>,
+    call: ReadCall,
+    given: GivenAnswer,
+    now: &FileNow,
+) {
+    let GivenAnswer {
+        asked:
+            AskedConflict {
+                proposal,
+                conflict,
+                hunks,
+            },
+        answer,
+    } = given;
+    let case = Case {
+        call,
+        proposal,
+        looks: 0,
+    };
+    match conflict::settle(&conflict, &hunks, &answer, now) {
+        Settlement::Write(order) => {
+            let unchanged = matches!((&order.content, now), (NewContent::Text { text, .. }, FileNow::Text(now)) if *text == now.text);
+            if unchanged {
+                let path = order.path.clone();
+                return identical(run, frame, &case.call, &path, now);
+            }
+            let foreign = matches!(answer, Answer::TakeHunks { .. } | Answer::TakeText { .. });
+            let note = match &answer {
+                Answer::TakeHunks { hunks: taken } => format!(
+                    "The user took {} of your {} changes and kept their own text elsewhere: read it again before you change it further.",
+                    taken.len(),
+                    hunks.len()
+                ),
+                Answer::TakeText { .. } => {
+                    "The user took an edited version of your proposal: read it again before you change it further.".to_owned()
+                }
+                _ => "The user agreed to overwrite it.".to_owned(),
+            };
+            plan_write(
+                run,
+                frame,
+                case,
+                Plan {
+                    order,
+                    merged: false,
+                    foreign,
+                    note,
+                },
+                now,
+            );
+        }
+        // What the user answered about is gone: decide anew, ask anew.
+        Settlement::LookAgain => decide(run, frame, case, now),
+        Settlement::Keep { reason } => {
+            let path = case.proposal.path().clone();
+            keep(run, frame, &case.call, &path, reason.as_deref());
+        }
+        Settlement::StopRun => super::lifecycle::cancel(run, frame, "you"),
+        Settlement::NoAnswer { message } => {
+            let path = case.proposal.path();
+            fail(
+                run,
+                frame,
+                &case.call.id,
+                format!("Nothing was written to {path}: {message}"),
+            );
+        }
+    }
+}
+
+struct Plan {
+    order: WriteOrder,
+    merged: bool,
+    /// Text is in it that the agent has not read.
+    foreign: bool,
+    note: String,
+}
+
+fn plan_write(run: &mut Run, frame: &mut Frame<'_>, case: Case, plan: Plan, now: &FileNow) {
+    run.last_change = run.last_change.next();
+    let planned = PlannedWrite {
+        change: run.last_change,
+        after: plan.order.content.hash(),
+        order: plan.order,
+        proposal: case.proposal,
+        before_text: now.text().map(|now| Arc::clone(&now.text)),
+        note: plan.note,
+        merged: plan.merged,
+        foreign: plan.foreign,
+        looks: case.looks,
+    };
+    if run.baseline.is_none() {
+        waits_for(run, frame, WaitingFor::Gate, "the baseline");
+        run.current = Some(CurrentCall {
+            call: case.call,
+            stage: Stage::AwaitingBaseline(planned),
+        });
+    } else {
+        write(run, frame, case.call, planned);
+    }
+}
+
+/// The baseline is known: a write that waited for it may go on.
+pub fn baseline_arrived(run: &mut Run, frame: &mut Frame<'_>) {
+    let waiting = run
+        .current
+        .take_if(|current| matches!(current.stage, Stage::AwaitingBaseline(_)));
+    if let Some(CurrentCall {
+        call,
+        stage: Stage::AwaitingBaseline(planned),
+    }) = waiting
+    {
+        // Time has passed since the file was looked at; the write's own condition still guards it.
+        write(run, frame, call, planned);
+    }
+}
+
+fn write(run: &mut Run, frame: &mut Frame<'_>, call: ReadCall, planned: PlannedWrite) {
+    let path = planned.order.path.clone();
+    frame.record(
+        run,
+        RunEvent::ChangePlanned {
+            change: planned.change,
+            call: call.id.clone(),
+            path: path.clone(),
+            before: planned.order.expected.clone(),
+            after: planned.after.clone(),
+            merged: planned.merged,
+        },
+    );
+    let document = frame.documents.get(&path).cloned();
+    let order = planned.order.clone();
+    waits_for(run, frame, WaitingFor::File, path.to_string());
+    frame.perform(Effect::Write {
+        run: run.id.clone(),
+        change: planned.change,
+        order,
+        document,
+    });
+    run.current = Some(CurrentCall {
+        call,
+        stage: Stage::Writing(planned),
+    });
+}
+
+pub fn on_written(
+    run: &mut Run,
+    frame: &mut Frame<'_>,
+    change: ChangeId,
+    path: &RelPath,
+    outcome: WriteOutcome,
+) {
+    let current = run.current.take_if(
+        |current| matches!(&current.stage, Stage::Writing(planned) if planned.change == change),
+    );
+    let Some(CurrentCall {
+        call,
+        stage: Stage::Writing(planned),
+    }) = current
+    else {
+        // The run was ended meanwhile; what was written is still its change.
+        if let WriteOutcome::Written { before, after, .. } = outcome {
+            note_change(
+                run,
+                frame,
+                &Made {
+                    change,
+                    path,
+                    before,
+                    after,
+                    added: 0,
+                    removed: 0,
+                },
+            );
+        }
+        return;
+    };
+    match outcome {
+        WriteOutcome::Written { before, after, .. } => {
+            written(run, frame, call, &planned, before, after)
+        }
+        WriteOutcome::Changed if planned.looks < LOOKS && run.stopping.is_none() => {
+            inspect(run, frame, call, planned.proposal, planned.looks + 1);
+        }
+        WriteOutcome::Changed => {
+            let error = format!(
+                "{path} keeps changing while it is written; nothing was written. Read it again."
+            );
+            fail(run, frame, &call.id, error);
+        }
+        WriteOutcome::Failed { error } => {
+            fail(
+                run,
+                frame,
+                &call.id,
+                format!("Nothing was written to {path}: {error}"),
+            );
+        }
+        WriteOutcome::Unknown { .. } if run.stopping.is_none() => {
+            look(run, frame, &call.id, path.clone());
+            run.current = Some(CurrentCall {
+                call,
+                stage: Stage::Settling(planned),
+            });
+        }
+        WriteOutcome::Unknown { error } => {
+            fail(
+                run,
+                frame,
+                &call.id,
+                format!("It is not known whether {path} was written: {error}"),
+            );
+        }
+    }
+    go_on(run, frame);
+}
+
+/// A write whose end was not seen is told by what is there now.
+fn settle(
+    run: &mut Run,
+    frame: &mut Frame<'_>,
+    call: ReadCall,
+    planned: PlannedWrite,
+    now: &FileNow,
+) {
+    let hash = now.hash().cloned();
+    if hash == planned.after {
+        let before = planned.order.expected.clone();
+        written(run, frame, call, &planned, before, hash);
+    } else {
+        // Either nothing happened, or something else did: what is there now decides.
+        let case = Case {
+            call,
+            looks: planned.looks + 1,
+            proposal: planned.proposal,
+        };
+        decide(run, frame, case, now);
+    }
+}
+
+fn written(
+    run: &mut Run,
+    frame: &mut Frame<'_>,
+    call: ReadCall,
+    planned: &PlannedWrite,
+    before: Option<ContentHash>,
+    after: Option<ContentHash>,
+) {
+    let path = planned.order.path.clone();
+    let old_text = planned.before_text.as_deref().unwrap_or_default();
+    let new_text: Arc<str> = match &planned.order.content {
+        NewContent::Text { text, .. } => Arc::clone(text),
+        NewContent::Deleted => Arc::from(""),
+    };
+    let hunks = diff::hunks(old_text, &new_text);
+    let added = hunks.iter().map(|hunk| hunk.new_lines).sum();
+    let removed = hunks.iter().map(|hunk| hunk.old_lines).sum();
+    let mut said = match (&before, &after) {
+        (None, _) => format!("{path} was created."),
+        (_, None) => format!("{path} was deleted."),
+        _ => format!("{path} was changed (+{added} -{removed} lines)."),
+    };
+    if planned.merged {
+        said.push_str(" Others had changed it elsewhere; both are kept: read it again before you change it further.");
+    }
+    if !planned.note.is_empty() {
+        said.push(' ');
+        said.push_str(&planned.note);
+    }
+    // What others put there, the agent has not read: its next proposal must not be taken to have seen it.
+    match &after {
+        Some(hash) if !planned.foreign => {
+            run.seen.insert(
+                path.clone(),
+                SeenFile {
+                    path: path.clone(),
+                    hash: hash.clone(),
+                    text: new_text,
+                },
+            );
+        }
+        _ => {
+            run.seen.remove(&path);
+        }
+    }
+    note_change(
+        run,
+        frame,
+        &Made {
+            change: planned.change,
+            path: &path,
+            before,
+            after,
+            added,
+            removed,
+        },
+    );
+    if run.stopping.is_some() {
+        return;
+    }
+    let round = verify::start(run, frame, GateRound::Change, vec![path.clone()]);
+    waits_for(run, frame, WaitingFor::Gate, path.to_string());
+    run.current = Some(CurrentCall {
+        call,
+        stage: Stage::Verifying { round, said },
+    });
+}
+
+struct Made<'a> {
+    change: ChangeId,
+    path: &'a RelPath,
+    before: Option<ContentHash>,
+    after: Option<ContentHash>,
+    added: u32,
+    removed: u32,
+}
+
+fn note_change(run: &mut Run, frame: &mut Frame<'_>, made: &Made<'_>) {
+    frame.record(
+        run,
+        RunEvent::ChangeMade {
+            change: made.change,
+            path: made.path.clone(),
+            before: made.before.clone(),
+            after: made.after.clone(),
+            added: made.added,
+            removed: made.removed,
+        },
+    );
+    let first = ChangedFile {
+        before: made.before.clone(),
+        after: None,
+        added: 0,
+        removed: 0,
+    };
+    let file = run.changes.entry(made.path.clone()).or_insert(first);
+    file.after.clone_from(&made.after);
+    file.added += made.added;
+    file.removed += made.removed;
+}
