@@ -225,39 +225,42 @@ mod tests {
 
     use super::*;
 
+    type Variables = &'static [(&'static str, &'static str)];
+
+    const STATE_HOME: (&str, &str) = ("XDG_STATE_HOME", "/s");
+    const HOME: (&str, &str) = ("HOME", "/h");
+    const CHOSEN: (&str, &str) = (STATE_DIR_VARIABLE, "/c");
+
     #[test]
     fn the_base_follows_the_platform_and_the_user() {
         use Platform::{Freedesktop, Mac, Windows};
-        let state_home = ("XDG_STATE_HOME", "/s");
-        let home = ("HOME", "/h");
-        let chosen = (STATE_DIR_VARIABLE, "/c");
-        let cases: [(Platform, &[(&str, &str)], Option<&str>); 10] = [
-            (Freedesktop, &[chosen, state_home, home], Some("/c")),
-            (Freedesktop, &[state_home, home], Some("/s/outrigger")),
-            (Freedesktop, &[home], Some("/h/.local/state/outrigger")),
+        let cases: [(Platform, Variables, Option<&str>); 10] = [
+            (Freedesktop, &[CHOSEN, STATE_HOME, HOME], Some("/c")),
+            (Freedesktop, &[STATE_HOME, HOME], Some("/s/outrigger")),
+            (Freedesktop, &[HOME], Some("/h/.local/state/outrigger")),
             (
                 Freedesktop,
-                &[("XDG_STATE_HOME", "relative"), home],
+                &[("XDG_STATE_HOME", "relative"), HOME],
                 Some("/h/.local/state/outrigger"),
             ),
             (
                 Freedesktop,
-                &[(STATE_DIR_VARIABLE, ""), home],
+                &[(STATE_DIR_VARIABLE, ""), HOME],
                 Some("/h/.local/state/outrigger"),
             ),
             (Freedesktop, &[], None),
             (
                 Mac,
-                &[home],
+                &[HOME],
                 Some("/h/Library/Application Support/outrigger"),
             ),
-            (Mac, &[state_home, home], Some("/s/outrigger")),
+            (Mac, &[STATE_HOME, HOME], Some("/s/outrigger")),
             (
                 Windows,
-                &[("LOCALAPPDATA", "/l"), home],
+                &[("LOCALAPPDATA", "/l"), HOME],
                 Some("/l/outrigger"),
             ),
-            (Windows, &[home], None),
+            (Windows, &[HOME], None),
         ];
         for (platform, variables, want) in cases {
             let variable = |name: &str| {

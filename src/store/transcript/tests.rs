@@ -79,7 +79,7 @@ fn cut_at_every_byte_it_is_read_and_continued() {
             *end = lines(1..=n as u64 + 1).len() - 1;
         }
         let kept: Vec<u64> = (1..=3)
-            .filter(|n| ends[*n as usize - 1] <= length)
+            .filter(|n| ends[usize::try_from(*n).unwrap() - 1] <= length)
             .collect();
         let page = all(&path);
         assert_eq!(numbers(&page), kept, "cut at {length}");
@@ -389,7 +389,7 @@ proptest! {
         transcript.sync().unwrap();
         let after = std::fs::read(&path).unwrap();
         // Nothing but a cut last line went, nothing but a line end and the record came.
-        let kept = &before[..before.len() - found.cut as usize];
+        let kept = &before[..before.len() - usize::try_from(found.cut).unwrap()];
         prop_assert!(after.starts_with(kept));
         prop_assert!(!before[kept.len()..].contains(&b'\n'));
         let added = &after[kept.len()..];
