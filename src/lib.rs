@@ -5,4 +5,5 @@ pub mod kernel;
 pub mod lsp;
 pub mod model;
 pub mod protocol;
+pub mod store;
 pub mod tools;
