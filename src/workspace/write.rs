@@ -180,8 +180,7 @@ fn replace(place: &Place, bytes: &[u8], old: &Old) -> Result<(), Stop> {
         Ok(()) => {
             point("exchanged");
             if !is_still(&temporary, old) {
-                exchange(RenameFlags::EXCHANGE)
-                    .map_err(|error| Stop::Unknown(std::io::Error::from(error).to_string()))?;
+                put_back(&temporary, || exchange(RenameFlags::EXCHANGE))?;
                 return Err(Stop::Changed);
             }
         }
@@ -202,6 +201,31 @@ fn replace(place: &Place, bytes: &[u8], old: &Old) -> Result<(), Stop> {
     temporary.remove();
     point("old removed");
     after_rename(sync_folder(&place.folder))
+}
+
+/// Somebody saved the file just before the exchange: their text is under the temporary name, and goes back. If what comes
+/// out in return is not what we had put there, they have saved once more, and that is what has to stand there.
+fn put_back(temporary: &Temporary, exchange: impl Fn() -> Result<(), Errno>) -> Result<(), Stop> {
+    let unknown = |error: Errno| Stop::Unknown(std::io::Error::from(error).to_string());
+    let held = || {
+        rustix::fs::statat(temporary.folder, &temporary.name, AtFlags::SYMLINK_NOFOLLOW)
+            .map(|stat| stat.st_ino)
+            .map_err(unknown)
+    };
+    let mut put_before = rustix::fs::fstat(temporary.file()).map_err(unknown)?.st_ino;
+    loop {
+        let put = held()?;
+        match exchange() {
+            Ok(()) => {}
+            // They deleted it meanwhile, and what we hold is older than that.
+            Err(Errno::NOENT) => return Ok(()),
+            Err(error) => return Err(unknown(error)),
+        }
+        if held()? == put_before {
+            return Ok(());
+        }
+        put_before = put;
+    }
 }
 
 /// The new bytes are in place; that they are on the disk for good is what cannot be told.

@@ -150,7 +150,7 @@ fn a_folder_that_cannot_be_listed_is_said() {
     use std::os::unix::fs::PermissionsExt;
     let desk = Desk::new();
     desk.put("locked/f", "");
-    fs::set_permissions(desk.path("locked"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(desk.path("locked"), fs::Permissions::from_mode(0o0)).unwrap();
     assert!(list(&desk, None, None).contains("could not be read"));
     fs::set_permissions(desk.path("locked"), fs::Permissions::from_mode(0o755)).unwrap();
 }

@@ -89,6 +89,10 @@ impl<'a> Temporary<'a> {
         Ok(())
     }
 
+    pub fn file(&self) -> &OwnedFd {
+        &self.file
+    }
+
     /// Removes what has the temporary name by now.
     pub fn remove(&mut self) {
         if !self.removed {
