@@ -2,5 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "files/bytes.rs"]
+mod bytes;
 #[path = "files/merge_like_git.rs"]
 mod merge_like_git;
+#[path = "files/paths.rs"]
+mod paths;
+#[path = "files/support.rs"]
+mod support;
+#[path = "files/tools.rs"]
+mod tools;
+#[path = "files/writes.rs"]
+mod writes;
