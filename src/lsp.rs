@@ -8,10 +8,13 @@ use std::fs::File;
 use std::io;
 
 mod editor;
+mod edits;
 mod ending;
 mod framing;
 mod message;
 mod outbox;
+mod places;
+mod progress;
 mod server;
 mod test_methods;
 mod transport;
