@@ -71,6 +71,7 @@ mod tests {
             version: 7,
             text: Rope::from_str(text),
             dirty: false,
+            saved: None,
         }
     }
 
