@@ -7,11 +7,20 @@
 use std::fs::File;
 use std::io;
 
+mod capabilities;
+mod commands;
+mod diagnostics;
+mod documents;
+mod errors;
 mod editor;
+mod edits;
 mod ending;
 mod framing;
 mod message;
 mod outbox;
+mod places;
+mod progress;
+mod questions;
 mod server;
 mod test_methods;
 mod transport;

@@ -1,0 +1,153 @@
+//! Commands of `workspace/executeCommand`: what a client that knows nothing of our methods can do with its bare hands.
+//!
+//! Each takes one object, as the method of the same purpose does, or short forms that a person can type.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::kernel::ids::{QuestionId, RunId};
+use crate::protocol::question::AnswerParams;
+use crate::protocol::run::StartParams;
+
+pub const RUN: &str = "outrigger.run";
+pub const CANCEL: &str = "outrigger.cancel";
+pub const ANSWER: &str = "outrigger.answer";
+
+pub const NAMES: [&str; 3] = [RUN, CANCEL, ANSWER];
+
+/// A command, read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    Run(StartParams),
+    /// `None`: the one run that is not over.
+    Cancel(Option<RunId>),
+    Answer(AnswerParams),
+    /// An answer as a person types it: a choice's id or label, or free text.
+    AnswerInWords { question: QuestionId, words: String },
+}
+
+/// Reads a command. The error is for people.
+pub fn read(name: &str, mut arguments: Vec<Value>) -> Result<Command, String> {
+    // Some clients pack what the user typed into a list of its own.
+    if let [Value::Array(inner)] = arguments.as_mut_slice() {
+        arguments = std::mem::take(inner);
+    }
+    match name {
+        RUN => read_run(arguments),
+        CANCEL => read_cancel(arguments),
+        ANSWER => read_answer(arguments),
+        _ => Err(format!(
+            "there is no command `{name}`; there are {}",
+            NAMES.join(", ")
+        )),
+    }
+}
+
+fn read_run(arguments: Vec<Value>) -> Result<Command, String> {
+    let words: Option<Vec<&str>> = arguments.iter().map(Value::as_str).collect();
+    let params = match words {
+        Some(words) if !words.is_empty() => json!({ "prompt": words.join(" ") }),
+        Some(_) => return Err(format!("{RUN} takes what the run shall do, as a text or as {{\"prompt\": …}}")),
+        None => first(arguments),
+    };
+    read_object(RUN, params).map(Command::Run)
+}
+
+fn read_cancel(arguments: Vec<Value>) -> Result<Command, String> {
+    match arguments.first() {
+        None | Some(Value::Null) => Ok(Command::Cancel(None)),
+        Some(Value::String(id)) => Ok(Command::Cancel(Some(RunId::new(id)))),
+        Some(object) => match object.get("runId").and_then(Value::as_str) {
+            Some(id) => Ok(Command::Cancel(Some(RunId::new(id)))),
+            None => Err(format!("{CANCEL} takes nothing, a run's id, or {{\"runId\": …}}")),
+        },
+    }
+}
+
+fn read_answer(arguments: Vec<Value>) -> Result<Command, String> {
+    let words: Option<Vec<&str>> = arguments.iter().map(Value::as_str).collect();
+    match words.as_deref() {
+        Some([question, words @ ..]) if !words.is_empty() => Ok(Command::AnswerInWords {
+            question: QuestionId::new(*question),
+            words: words.join(" "),
+        }),
+        Some(_) => Err(format!(
+            "{ANSWER} takes a question's id and an answer, or {{\"questionId\": …, \"answer\": …}}"
+        )),
+        None => read_object(ANSWER, first(arguments)).map(Command::Answer),
+    }
+}
+
+fn first(arguments: Vec<Value>) -> Value {
+    arguments.into_iter().next().unwrap_or_default()
+}
+
+fn read_object<T: DeserializeOwned>(name: &str, value: Value) -> Result<T, String> {
+    serde_json::from_value(value)
+        .map_err(|error| format!("failed to read the argument of {name}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::question::Answer;
+
+    fn start(prompt: &str) -> Command {
+        Command::Run(serde_json::from_value(json!({ "prompt": prompt })).unwrap())
+    }
+
+    #[test]
+    fn commands_are_read_in_all_their_forms() {
+        let cancel = |id: &str| Command::Cancel(Some(RunId::new(id)));
+        let rows = [
+            (RUN, json!([{"prompt": "fix é"}]), start("fix é")),
+            (RUN, json!(["fix é"]), start("fix é")),
+            (RUN, json!(["fix", "it"]), start("fix it")),
+            (RUN, json!([["fix it"]]), start("fix it")),
+            (CANCEL, json!([]), Command::Cancel(None)),
+            (CANCEL, json!([null]), Command::Cancel(None)),
+            (CANCEL, json!(["r"]), cancel("r")),
+            (CANCEL, json!([{"runId": "r"}]), cancel("r")),
+            (
+                ANSWER,
+                json!(["r.q1", "port", "80"]),
+                Command::AnswerInWords {
+                    question: QuestionId::new("r.q1"),
+                    words: "port 80".into(),
+                },
+            ),
+            (
+                ANSWER,
+                json!([{"questionId": "r.q1", "answer": {"type": "text", "text": "80"}}]),
+                Command::Answer(AnswerParams {
+                    question_id: QuestionId::new("r.q1"),
+                    answer: Answer::Text { text: "80".into() },
+                    by: None,
+                }),
+            ),
+        ];
+        for (name, arguments, want) in rows {
+            let list = arguments.as_array().unwrap().clone();
+            assert_eq!(read(name, list), Ok(want), "{name} {arguments}");
+        }
+    }
+
+    #[test]
+    fn a_bad_argument_says_what_is_taken() {
+        let rows = [
+            ("outrigger.fly", json!([]), "outrigger.run"),
+            (RUN, json!([]), "prompt"),
+            (RUN, json!([{"text": "x"}]), "prompt"),
+            (RUN, json!([7]), "outrigger.run"),
+            (CANCEL, json!([{}]), "runId"),
+            (ANSWER, json!([]), "questionId"),
+            (ANSWER, json!(["r.q1"]), "questionId"),
+            (ANSWER, json!([{"questionId": "r.q1"}]), "answer"),
+        ];
+        for (name, arguments, want) in rows {
+            let list = arguments.as_array().unwrap().clone();
+            let error = read(name, list).unwrap_err();
+            assert!(error.contains(want), "{name} {arguments}: {error}");
+        }
+    }
+}

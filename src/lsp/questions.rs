@@ -1,0 +1,234 @@
+//! Questions in words that any client can show: what is asked, and which answers are offered as buttons and code actions.
+
+use crate::kernel::question::{Answer, Hunk, Question, QuestionKind};
+
+/// An answer that can be taken by choosing a title.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    pub title: String,
+    pub answer: Answer,
+}
+
+/// The kind's name on the wire.
+pub fn kind_name(question: &Question) -> &'static str {
+    match question.kind {
+        QuestionKind::Overwrite(_) => "overwrite",
+        QuestionKind::Blocker { .. } => "blocker",
+        QuestionKind::Command { .. } => "command",
+        QuestionKind::Budget { .. } => "budget",
+    }
+}
+
+/// What is asked: the title, and below it what is known.
+pub fn text(question: &Question) -> String {
+    let mut text = question.title.clone();
+    if let QuestionKind::Command { command, .. } = &question.kind
+        && !text.contains(command)
+    {
+        text.push_str("\n$ ");
+        text.push_str(command);
+    }
+    if !question.detail.trim().is_empty() {
+        text.push('\n');
+        text.push_str(question.detail.trim_end());
+    }
+    text
+}
+
+/// The offered choices. Titles differ from each other, so that a client's reply by title is clear.
+pub fn offers(question: &Question) -> Vec<Offer> {
+    let mut offers: Vec<Offer> = Vec::new();
+    for choice in &question.choices {
+        let taken = offers.iter().any(|offer| offer.title == choice.label);
+        let title = if taken || choice.label.trim().is_empty() {
+            format!("{} ({})", choice.label, choice.id)
+        } else {
+            choice.label.clone()
+        };
+        offers.push(Offer {
+            title,
+            answer: Answer::Choice {
+                choice: choice.id.clone(),
+            },
+        });
+    }
+    offers
+}
+
+/// What a person means who types `words`: the choice with that id or label, else free text.
+pub fn answer_in_words(question: &Question, words: &str) -> Answer {
+    let words = words.trim();
+    let same = |text: &str| text.trim().eq_ignore_ascii_case(words);
+    let chosen = question
+        .choices
+        .iter()
+        .find(|choice| same(&choice.id))
+        .or_else(|| question.choices.iter().find(|choice| same(&choice.label)));
+    match chosen {
+        Some(choice) => Answer::Choice {
+            choice: choice.id.clone(),
+        },
+        None => Answer::Text {
+            text: words.to_owned(),
+        },
+    }
+}
+
+/// For an overwrite of several places: to take one of them alone. `lines` are 0-based, both included.
+pub fn hunk_offers(question: &Question, lines: (u32, u32)) -> Vec<Offer> {
+    let QuestionKind::Overwrite(overwrite) = &question.kind else {
+        return Vec::new();
+    };
+    if overwrite.hunks.len() < 2 {
+        return Vec::new();
+    }
+    overwrite
+        .hunks
+        .iter()
+        .filter(|hunk| touches(hunk, lines))
+        .map(|hunk| Offer {
+            title: format!("Take only the change at {}", lines_of(hunk)),
+            answer: Answer::TakeHunks {
+                hunks: vec![hunk.id],
+            },
+        })
+        .collect()
+}
+
+fn touches(hunk: &Hunk, (first, last): (u32, u32)) -> bool {
+    let end = hunk.old_start + hunk.old_lines.max(1);
+    hunk.old_start <= last && first < end
+}
+
+fn lines_of(hunk: &Hunk) -> String {
+    let first = hunk.old_start + 1;
+    match hunk.old_lines {
+        0 | 1 => format!("line {first}"),
+        lines => format!("lines {first} to {}", hunk.old_start + lines),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::hash::ContentHash;
+    use crate::kernel::ids::{QuestionId, RunId, ToolCallId};
+    use crate::kernel::path::RelPath;
+    use crate::kernel::question::{
+        Choice, ConflictReason, Overwrite, OverwriteTexts, QuestionState,
+    };
+
+    fn question(kind: QuestionKind, labels: &[(&str, &str)]) -> Question {
+        Question {
+            id: QuestionId::new("r.q1"),
+            run: RunId::new("r"),
+            title: "Overwrite a.rs?".into(),
+            detail: String::new(),
+            place: None,
+            kind,
+            choices: labels
+                .iter()
+                .map(|(id, label)| Choice {
+                    id: (*id).into(),
+                    label: (*label).into(),
+                    effect: String::new(),
+                })
+                .collect(),
+            free_text: false,
+            opened_at: 0,
+            state: QuestionState::Open,
+        }
+    }
+
+    fn hunk(id: u32, old_start: u32, old_lines: u32) -> Hunk {
+        Hunk {
+            id,
+            old_start,
+            old_lines,
+            new_start: 0,
+            new_lines: 0,
+            removed: Vec::new(),
+            added: Vec::new(),
+        }
+    }
+
+    fn overwrite(hunks: Vec<Hunk>) -> QuestionKind {
+        QuestionKind::Overwrite(Overwrite {
+            call: ToolCallId::new("c"),
+            path: RelPath::parse("a.rs").unwrap(),
+            reason: ConflictReason::Exists,
+            base: None,
+            current: None,
+            proposed: ContentHash::of(b""),
+            unsaved: false,
+            hunks,
+            texts: OverwriteTexts::default(),
+        })
+    }
+
+    #[test]
+    fn titles_are_told_apart() {
+        let budget = QuestionKind::Budget { limit: "time".into() };
+        let labels = [("a", "Go on"), ("b", "Go on"), ("c", " "), ("d", "é漢")];
+        let titles: Vec<String> = offers(&question(budget, &labels))
+            .into_iter()
+            .map(|offer| offer.title)
+            .collect();
+        assert_eq!(titles, ["Go on", "Go on (b)", "  (c)", "é漢"]);
+    }
+
+    #[test]
+    fn words_are_a_choice_or_free_text() {
+        let budget = QuestionKind::Budget { limit: "time".into() };
+        let asked = question(budget, &[("raise", "Go on"), ("stopRun", "raise")]);
+        let choice = |id: &str| Answer::Choice { choice: id.into() };
+        let rows = [
+            ("raise", choice("raise")),
+            (" go ON ", choice("raise")),
+            ("StopRun", choice("stopRun")),
+            (" use port 80 ", Answer::Text { text: "use port 80".into() }),
+        ];
+        for (words, want) in rows {
+            assert_eq!(answer_in_words(&asked, words), want, "{words}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_always_in_the_words_of_its_question() {
+        let kind = QuestionKind::Command {
+            command: "rm -r x".into(),
+            cwd: None,
+        };
+        let mut asked = question(kind, &[]);
+        asked.detail = "not on the list\n".into();
+        assert_eq!(text(&asked), "Overwrite a.rs?\n$ rm -r x\nnot on the list");
+        asked.title = "Run `rm -r x`?".into();
+        asked.detail.clear();
+        assert_eq!(text(&asked), "Run `rm -r x`?");
+    }
+
+    #[test]
+    fn a_change_can_be_taken_alone_where_it_is() {
+        let two = question(overwrite(vec![hunk(0, 2, 3), hunk(1, 9, 0)]), &[]);
+        let titles = |lines| -> Vec<String> {
+            let offers = hunk_offers(&two, lines);
+            offers.into_iter().map(|offer| offer.title).collect()
+        };
+        let (first, second) = (
+            "Take only the change at lines 3 to 5",
+            "Take only the change at line 10",
+        );
+        assert_eq!(titles((0, 1)), Vec::<String>::new());
+        assert_eq!(titles((2, 2)), [first]);
+        assert_eq!(titles((4, 8)), [first]);
+        assert_eq!(titles((5, 8)), Vec::<String>::new());
+        assert_eq!(titles((9, 9)), [second]);
+        assert_eq!(titles((0, 99)), [first, second]);
+        assert_eq!(
+            hunk_offers(&two, (9, 9))[0].answer,
+            Answer::TakeHunks { hunks: vec![1] }
+        );
+        let one = question(overwrite(vec![hunk(0, 2, 3)]), &[]);
+        assert_eq!(hunk_offers(&one, (0, 99)), []);
+    }
+}
