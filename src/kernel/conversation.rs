@@ -22,7 +22,11 @@ pub struct Message {
 /// A part of a message. `raw`, where present, is the block as the provider sent it, in JSON: it goes back unchanged, so
 /// that signatures and kinds we do not know survive the round trip.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", tag = "type")]
+#[serde(
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase",
+    tag = "type"
+)]
 pub enum Block {
     Text {
         text: String,

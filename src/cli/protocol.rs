@@ -1,0 +1,43 @@
+//! `outrigger protocol`: the contract with the editors, as JSON Schema or as TypeScript.
+//!
+//! Both are made from the Rust types that this very binary serves with, so they cannot be out of date.
+
+mod contract;
+mod typescript;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Args;
+
+use super::output;
+use contract::Contract;
+
+/// Examples:
+///   outrigger protocol --typescript > src/protocol.ts
+///   outrigger protocol --json-schema | jq '."x-methods" | keys'
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+#[group(required = true, multiple = false)]
+pub struct Arguments {
+    /// JSON Schema (2020-12): a definition for each type, and under `x-methods` the types of each method.
+    #[arg(long)]
+    json_schema: bool,
+    /// TypeScript declarations: a type for each definition, and maps from method to types.
+    #[arg(long)]
+    typescript: bool,
+}
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let contract = Contract::of_this_build();
+    let text = if arguments.typescript {
+        typescript::generate(&contract).context("failed to generate the TypeScript types")?
+    } else {
+        let mut text = serde_json::to_string_pretty(&contract.json_schema())
+            .context("failed to write the schema")?;
+        text.push('\n');
+        text
+    };
+    output::print(&text).context("failed to write to standard output")?;
+    Ok(ExitCode::SUCCESS)
+}
