@@ -28,22 +28,31 @@ use crate::kernel::input::{Command, DocumentNews};
 use crate::kernel::path::RelPath;
 use crate::kernel::question::Answer;
 use crate::model::Models;
+use crate::store::mask::MaskError;
+use crate::store::state_dir::{StateDir, StateDirError};
 
 /// Where an app works and what with.
 pub struct Config {
     /// The workspace folder.
     pub root: PathBuf,
-    /// The workspace's state folder, outside the workspace.
-    pub state: PathBuf,
+    /// Where state lies, as the user chose it; else the platform's custom.
+    pub state_dir: Option<PathBuf>,
     pub models: Arc<Models>,
 }
 
 #[derive(Debug, Error)]
 pub enum StartError {
     #[error("failed to open the workspace {path}: {source}")]
-    Workspace { path: PathBuf, source: std::io::Error },
-    #[error("failed to make the state folder {path}: {source}; set OUTRIGGER_STATE_DIR to a folder that can be written")]
-    State { path: PathBuf, source: std::io::Error },
+    Workspace {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("failed to {0}")]
+    State(#[from] StateDirError),
+    #[error("failed to {0}")]
+    Mask(#[from] MaskError),
+    #[error("failed to start a thread: {0}")]
+    Thread(std::io::Error),
 }
 
 /// A handle to a running app. Clones share it. Posting never blocks, and posts are handled in the order in which they are made.
@@ -51,7 +60,7 @@ pub enum StartError {
 pub struct App {
     posts: mpsc::UnboundedSender<actor::Post>,
     /// The workspace's state folder.
-    state: Arc<PathBuf>,
+    state: Arc<StateDir>,
 }
 
 /// A page of a transcript.
@@ -69,10 +78,20 @@ pub enum EventsError {
 /// What clients are told. In the order in which it happened.
 pub enum Notice {
     /// A line was added to a run's transcript.
-    Recorded { run: RunId, record: Arc<Record> },
+    Recorded {
+        run: RunId,
+        record: Arc<Record>,
+    },
     /// All findings to show on a file now. `document`: the file as it is open, if it is.
-    Findings { path: RelPath, findings: Vec<Finding>, document: Option<(String, i32)> },
-    Progress { run: RunId, progress: Progress },
+    Findings {
+        path: RelPath,
+        findings: Vec<Finding>,
+        document: Option<(String, i32)>,
+    },
+    Progress {
+        run: RunId,
+        progress: Progress,
+    },
     /// Change an open document in the editor. Told to one subscriber only.
     Edit(EditOrder),
 }
@@ -104,7 +123,9 @@ pub enum Saving {
     Saved,
     /// The editor cannot save on request.
     Unable,
-    Failed { reason: String },
+    Failed {
+        reason: String,
+    },
 }
 
 impl App {
@@ -114,7 +135,8 @@ impl App {
     /// The workspace or the state folder cannot be used.
     pub fn start(config: Config) -> Result<Self, StartError> {
         let (posts, mailbox) = mpsc::unbounded_channel();
-        let app = Self { posts, state: Arc::new(config.state.clone()) };
+        let state = Arc::new(StateDir::open(&config.root, config.state_dir.as_deref())?);
+        let app = Self { posts, state };
         actor::spawn(config, app.clone(), mailbox)?;
         Ok(app)
     }
@@ -135,15 +157,31 @@ impl App {
 
     /// Starts a run under a new id.
     pub fn start_run(&self, spec: RunSpec) -> oneshot::Receiver<Result<Reply, Refusal>> {
-        self.command(Command::Start { run: clock::new_run_id(), spec })
+        self.command(Command::Start {
+            run: clock::new_run_id(),
+            spec,
+        })
     }
 
-    pub fn cancel(&self, run: RunId, by: impl Into<String>) -> oneshot::Receiver<Result<Reply, Refusal>> {
+    pub fn cancel(
+        &self,
+        run: RunId,
+        by: impl Into<String>,
+    ) -> oneshot::Receiver<Result<Reply, Refusal>> {
         self.command(Command::Cancel { run, by: by.into() })
     }
 
-    pub fn answer(&self, question: QuestionId, answer: Answer, by: impl Into<String>) -> oneshot::Receiver<Result<Reply, Refusal>> {
-        self.command(Command::Answer { question, answer, by: by.into() })
+    pub fn answer(
+        &self,
+        question: QuestionId,
+        answer: Answer,
+        by: impl Into<String>,
+    ) -> oneshot::Receiver<Result<Reply, Refusal>> {
+        self.command(Command::Answer {
+            question,
+            answer,
+            by: by.into(),
+        })
     }
 
     /// What the editor says about a document. For `Opened` and `Saved` the app itself finds the hash on disk.
@@ -152,7 +190,10 @@ impl App {
     }
 
     /// Looks at the state, after everything posted before.
-    pub fn look<T: Send + 'static>(&self, look: impl FnOnce(&State) -> T + Send + 'static) -> oneshot::Receiver<T> {
+    pub fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&State) -> T + Send + 'static,
+    ) -> oneshot::Receiver<T> {
         let (sender, receiver) = oneshot::channel();
         self.post(actor::Post::Look(Box::new(move |state| {
             // A caller that went away does not need the answer.
@@ -172,18 +213,25 @@ impl App {
     ///
     /// # Errors
     /// There is no such run, or its transcript cannot be read. For people.
-    pub async fn events(&self, run: RunId, after_seq: u64, limit: usize) -> Result<Events, EventsError> {
-        if !record::is_run_name(run.as_str()) {
+    pub async fn events(
+        &self,
+        run: RunId,
+        after_seq: u64,
+        limit: usize,
+    ) -> Result<Events, EventsError> {
+        let Some(path) = self.transcript(&run) else {
             return Err(EventsError::UnknownRun(run));
-        }
+        };
         let (sender, receiver) = oneshot::channel();
         self.post(actor::Post::Flush(run.clone(), sender));
         let _ = receiver.await;
-        let path = self.transcript(&run);
         if !path.exists() {
             return Err(EventsError::UnknownRun(run));
         }
-        let read = tokio::task::spawn_blocking(move || crate::store::transcript::read::<Record>(&path, after_seq, limit)).await;
+        let read = tokio::task::spawn_blocking(move || {
+            crate::store::transcript::read::<Record>(&path, after_seq, limit)
+        })
+        .await;
         match read {
             Ok(Ok(page)) => Ok(page),
             Ok(Err(error)) => Err(EventsError::Storage(error.to_string())),
@@ -191,9 +239,9 @@ impl App {
         }
     }
 
-    /// Where a run's transcript is, or would be.
-    pub fn transcript(&self, run: &RunId) -> PathBuf {
-        record::path(&record::folder(&self.state), run)
+    /// Where a run's transcript is, or would be; `None` for a text that no run is called.
+    pub fn transcript(&self, run: &RunId) -> Option<PathBuf> {
+        self.state.transcript(run)
     }
 
     pub(crate) fn fact(&self, run: RunId, event: RunEvent) {

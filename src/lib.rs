@@ -44,6 +44,7 @@
 //!   other file by an atomic write. Keeping or cancelling leaves every byte as it was.
 //! * **Nothing from outside can panic us**: not the editor, the model, a tool's report, a file.
 
+pub mod app;
 pub mod cli;
 pub mod gates;
 pub mod kernel;

@@ -60,21 +60,30 @@ struct Actor {
 }
 
 /// Starts the actor's thread. Must be called inside a tokio runtime.
-pub fn spawn(config: Config, app: App, mailbox: mpsc::UnboundedReceiver<Post>) -> Result<(), StartError> {
-    let workspace = Workspace::open(&config.root).map_err(|source| StartError::Workspace { path: config.root.clone(), source })?;
-    let failed = |source| StartError::State { path: config.state.clone(), source };
-    std::fs::create_dir_all(&config.state).map_err(failed)?;
-    let mask = Mask::of_workspace(&config.root).map_err(|error| failed(std::io::Error::other(error.to_string())))?;
+pub fn spawn(
+    config: Config,
+    app: App,
+    mailbox: mpsc::UnboundedReceiver<Post>,
+) -> Result<(), StartError> {
+    let open = Workspace::open(&config.root);
+    let mut workspace = open.map_err(|source| StartError::Workspace {
+        path: config.root.clone(),
+        source,
+    })?;
+    let state = Arc::clone(&app.state);
+    workspace.keep_out_of(state.path());
+    let mask = Mask::of_workspace(&config.root)?;
+    let cache = state.path().join("cache");
     let actor = Actor {
         clock: Clock::new(),
         state: State::default(),
-        recorder: Recorder::new(&config.state, mask),
+        recorder: Recorder::new(state, mask),
         performer: Performer {
             app,
             runtime: Handle::current(),
-            root: config.root.clone(),
+            root: workspace.root().to_owned(),
+            gates: Gates::new(workspace.root().to_owned(), cache),
             workspace: Arc::new(workspace),
-            gates: Gates::new(config.root.clone(), config.state.join("cache")),
             models: config.models,
             works: HashMap::new(),
         },
@@ -83,8 +92,10 @@ pub fn spawn(config: Config, app: App, mailbox: mpsc::UnboundedReceiver<Post>) -
         last_request: 0,
         watches: Vec::new(),
     };
-    let started = thread::Builder::new().name("app".to_owned()).spawn(move || actor.run(mailbox));
-    started.map(|_| ()).map_err(failed)
+    let started = thread::Builder::new()
+        .name("app".to_owned())
+        .spawn(move || actor.run(mailbox));
+    started.map(|_| ()).map_err(StartError::Thread)
 }
 
 impl Actor {
@@ -99,7 +110,10 @@ impl Actor {
                 }
                 Post::Document(path, news) => {
                     let news = self.with_disk(&path, news);
-                    self.take(Stimulus::Document { path: path.clone(), news });
+                    self.take(Stimulus::Document {
+                        path: path.clone(),
+                        news,
+                    });
                     self.tell_watches(&path);
                 }
                 Post::Fact(run, event) => self.fact(&run, event),
@@ -109,7 +123,11 @@ impl Actor {
                     let _ = reply.send(self.hand_over(order));
                 }
                 Post::AwaitText(path, text, reply) => {
-                    self.watches.push(Watch { path: path.clone(), text, reply });
+                    self.watches.push(Watch {
+                        path: path.clone(),
+                        text,
+                        reply,
+                    });
                     self.tell_watches(&path);
                 }
                 Post::Flush(run, reply) => {
@@ -132,20 +150,33 @@ impl Actor {
     }
 
     fn take(&mut self, what: Stimulus) {
-        let effects = step(&mut self.state, Input { at: self.clock.now(), what });
+        let effects = step(
+            &mut self.state,
+            Input {
+                at: self.clock.now(),
+                what,
+            },
+        );
         self.perform_all(effects);
     }
 
     /// Records a fact, then lets the kernel have it. A fact that cannot be recorded stops its run instead.
     fn fact(&mut self, run: &RunId, event: RunEvent) {
         // Facts of a run that is over (its processes are gone, a late reply) add nothing, save for what was written.
-        let over = self.state.runs.get(run).is_some_and(|run| run.ended.is_some());
+        let over = self
+            .state
+            .runs
+            .get(run)
+            .is_some_and(|run| run.ended.is_some());
         if over && !matches!(event, RunEvent::WriteFinished { .. }) {
             self.recorder.close(run);
             return;
         }
         match self.record(run, event.clone()) {
-            Ok(()) => self.take(Stimulus::Fact { run: run.clone(), event }),
+            Ok(()) => self.take(Stimulus::Fact {
+                run: run.clone(),
+                event,
+            }),
             Err(error) => self.stop_unrecorded(run, &error),
         }
     }
@@ -153,22 +184,44 @@ impl Actor {
     /// A run whose transcript cannot be written must not go on: what it does would be lost to a crash.
     fn stop_unrecorded(&mut self, run: &RunId, error: &TranscriptError) {
         tracing::error!(%run, "failed to {error}; the run is stopped");
-        if self.state.runs.get(run).is_some_and(|run| run.stopping.is_none() && run.ended.is_none()) {
-            let event = RunEvent::CancelRequested { by: format!("Outrigger, which failed to {error}") };
-            self.take(Stimulus::Fact { run: run.clone(), event });
-        } else if self.state.runs.get(run).is_some_and(|run| run.ended.is_none()) {
-            self.take(Stimulus::Fact { run: run.clone(), event: RunEvent::WorkStopped });
+        if self
+            .state
+            .runs
+            .get(run)
+            .is_some_and(|run| run.stopping.is_none() && run.ended.is_none())
+        {
+            let event = RunEvent::CancelRequested {
+                by: format!("Outrigger, which failed to {error}"),
+            };
+            self.take(Stimulus::Fact {
+                run: run.clone(),
+                event,
+            });
+        } else if self
+            .state
+            .runs
+            .get(run)
+            .is_some_and(|run| run.ended.is_none())
+        {
+            self.take(Stimulus::Fact {
+                run: run.clone(),
+                event: RunEvent::WorkStopped,
+            });
         }
     }
 
     fn record(&mut self, run: &RunId, event: RunEvent) -> Result<(), TranscriptError> {
         let record = self.recorder.append(run, self.clock.now(), event)?;
-        self.tell(|| Notice::Recorded { run: run.clone(), record: Arc::clone(&record) });
+        self.tell(|| Notice::Recorded {
+            run: run.clone(),
+            record: Arc::clone(&record),
+        });
         Ok(())
     }
 
     fn tell(&mut self, notice: impl Fn() -> Notice) {
-        self.subscribers.retain(|subscriber| subscriber.send(notice()).is_ok());
+        self.subscribers
+            .retain(|subscriber| subscriber.send(notice()).is_ok());
     }
 
     /// The first subscriber that is still there gets the order.
@@ -200,9 +253,18 @@ impl Actor {
                     }
                 }
                 Effect::Record { run, event } if unrecorded.is_none() => {
-                    let ends = matches!(event, RunEvent::Ended { .. } | RunEvent::QuestionOpened { .. });
+                    let ends = matches!(
+                        event,
+                        RunEvent::Ended { .. } | RunEvent::QuestionOpened { .. }
+                    );
                     let recorded = self.record(&run, event);
-                    let recorded = recorded.and_then(|()| if ends { self.recorder.sync(&run) } else { Ok(()) });
+                    let recorded = recorded.and_then(|()| {
+                        if ends {
+                            self.recorder.sync(&run)
+                        } else {
+                            Ok(())
+                        }
+                    });
                     if let Err(error) = recorded {
                         unrecorded = Some((run, error));
                     }
@@ -210,7 +272,10 @@ impl Actor {
                 Effect::Record { .. } => {}
                 Effect::Reply { request, reply } => {
                     let reply = match (&unrecorded, reply) {
-                        (Some((_, error)), Ok(_)) => Err(Refusal { kind: RefusalKind::Storage, message: format!("failed to {error}") }),
+                        (Some((_, error)), Ok(_)) => Err(Refusal {
+                            kind: RefusalKind::Storage,
+                            message: format!("failed to {error}"),
+                        }),
                         (_, reply) => reply,
                     };
                     if let Some(sender) = self.replies.remove(&request) {
@@ -219,10 +284,21 @@ impl Actor {
                     }
                 }
                 Effect::Publish { path, findings } => {
-                    let document = self.state.documents.get(&path).map(|document| (document.uri.clone(), document.version));
-                    self.tell(|| Notice::Findings { path: path.clone(), findings: findings.clone(), document: document.clone() });
+                    let document = self
+                        .state
+                        .documents
+                        .get(&path)
+                        .map(|document| (document.uri.clone(), document.version));
+                    self.tell(|| Notice::Findings {
+                        path: path.clone(),
+                        findings: findings.clone(),
+                        document: document.clone(),
+                    });
                 }
-                Effect::Progress { run, progress } => self.tell(|| Notice::Progress { run: run.clone(), progress: progress.clone() }),
+                Effect::Progress { run, progress } => self.tell(|| Notice::Progress {
+                    run: run.clone(),
+                    progress: progress.clone(),
+                }),
                 Effect::StopWork { run } => self.performer.stop(&run),
                 other if unrecorded.is_none() => {
                     if let Err(failed) = self.perform(other) {
@@ -243,32 +319,80 @@ impl Actor {
             Effect::Gather { run, overlay } => performer.gather(&run, overlay),
             Effect::CallModel { run, call, request } => {
                 // The end of a turn: what the model will be told, it may only be told once it is safe.
-                self.recorder.sync(&run).map_err(|error| (run.clone(), error))?;
+                self.recorder
+                    .sync(&run)
+                    .map_err(|error| (run.clone(), error))?;
                 performer.call_model(&run, call, request);
             }
-            Effect::RunTool { run, call, tool, overlay } => {
+            Effect::RunTool {
+                run,
+                call,
+                tool,
+                overlay,
+            } => {
                 if matches!(tool, ToolUse::Command(_)) {
-                    self.recorder.sync(&run).map_err(|error| (run.clone(), error))?;
+                    self.recorder
+                        .sync(&run)
+                        .map_err(|error| (run.clone(), error))?;
                 }
                 performer.run_tool(&run, call, tool, overlay);
             }
-            Effect::Inspect { run, call, path, overlay } => performer.inspect(&run, call, path, overlay),
-            Effect::Write { run, change, order, document } => {
-                self.recorder.sync(&run).map_err(|error| (run.clone(), error))?;
+            Effect::Inspect {
+                run,
+                call,
+                path,
+                overlay,
+            } => performer.inspect(&run, call, path, overlay),
+            Effect::Write {
+                run,
+                change,
+                order,
+                document,
+            } => {
+                self.recorder
+                    .sync(&run)
+                    .map_err(|error| (run.clone(), error))?;
                 performer.write(&run, change, order, document);
             }
-            Effect::RunGates { run, round, why, paths } => performer.run_gates(&run, round, why, paths),
-            Effect::ArmTimer { run, timer, after_ms } => performer.arm_timer(&run, timer, after_ms),
-            Effect::Accept { .. } | Effect::Record { .. } | Effect::Reply { .. } | Effect::Publish { .. } | Effect::Progress { .. } | Effect::StopWork { .. } => {}
+            Effect::RunGates {
+                run,
+                round,
+                why,
+                paths,
+            } => performer.run_gates(&run, round, why, paths),
+            Effect::ArmTimer {
+                run,
+                timer,
+                after_ms,
+            } => performer.arm_timer(&run, timer, after_ms),
+            Effect::Accept { .. }
+            | Effect::Record { .. }
+            | Effect::Reply { .. }
+            | Effect::Publish { .. }
+            | Effect::Progress { .. }
+            | Effect::StopWork { .. } => {}
         }
         Ok(())
     }
 
     /// What is on disk when the editor has read or saved a file: the ground on which "unsaved" is judged.
     fn with_disk(&self, path: &RelPath, news: DocumentNews) -> DocumentNews {
-        let disk = || self.performer.workspace.inspect(path, &Overlay::default()).hash().cloned();
+        let disk = || {
+            self.performer
+                .workspace
+                .inspect(path, &Overlay::default())
+                .hash()
+                .cloned()
+        };
         match news {
-            DocumentNews::Opened { uri, version, text, .. } => DocumentNews::Opened { uri, version, text, disk: disk() },
+            DocumentNews::Opened {
+                uri, version, text, ..
+            } => DocumentNews::Opened {
+                uri,
+                version,
+                text,
+                disk: disk(),
+            },
             DocumentNews::Saved { .. } => DocumentNews::Saved { disk: disk() },
             other @ (DocumentNews::Changed { .. } | DocumentNews::Closed) => other,
         }
@@ -281,7 +405,8 @@ impl Actor {
             if watch.reply.is_closed() {
                 continue;
             }
-            let has_text = watch.path == *path && document.is_some_and(|document| document.text == *watch.text);
+            let has_text = watch.path == *path
+                && document.is_some_and(|document| document.text == *watch.text);
             if has_text {
                 let _ = watch.reply.send(true);
             } else {

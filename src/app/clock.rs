@@ -13,17 +13,24 @@ pub struct Clock {
 
 impl Clock {
     pub fn new() -> Self {
-        Self { start: Instant::now() }
+        Self {
+            start: Instant::now(),
+        }
     }
 
     pub fn now(&self) -> Moment {
         let mono_ms = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Moment { wall_ms: wall_ms(), mono_ms }
+        Moment {
+            wall_ms: wall_ms(),
+            mono_ms,
+        }
     }
 }
 
 fn wall_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
@@ -39,7 +46,8 @@ pub fn new_run_id() -> RunId {
 fn base36(mut number: u64, digits: usize) -> String {
     let mut text = vec![b'0'; digits];
     for digit in text.iter_mut().rev() {
-        *digit = b"0123456789abcdefghijklmnopqrstuvwxyz"[usize::try_from(number % 36).unwrap_or_default()];
+        *digit = b"0123456789abcdefghijklmnopqrstuvwxyz"
+            [usize::try_from(number % 36).unwrap_or_default()];
         number /= 36;
     }
     String::from_utf8(text).unwrap_or_default()

@@ -44,20 +44,34 @@ pub struct Work {
 
 impl Performer {
     /// Runs `future` for the run; its fact is posted, and so is the one that `panicked` makes if it panics.
-    fn start(&mut self, run: &RunId, future: impl Future<Output = RunEvent> + Send + 'static, panicked: impl FnOnce(String) -> RunEvent + Send + 'static) {
+    fn start(
+        &mut self,
+        run: &RunId,
+        future: impl Future<Output = RunEvent> + Send + 'static,
+        panicked: impl FnOnce(String) -> RunEvent + Send + 'static,
+    ) {
         let (app, id) = (self.app.clone(), run.clone());
         let task = self.runtime.spawn(async move {
-            let fact = AssertUnwindSafe(future).catch_unwind().await.unwrap_or_else(|panic| panicked(words(panic.as_ref())));
+            let fact = AssertUnwindSafe(future)
+                .catch_unwind()
+                .await
+                .unwrap_or_else(|panic| panicked(words(panic.as_ref())));
             app.fact(id, fact);
         });
         self.keep(run, task);
     }
 
     /// As [`Self::start`], for work that blocks and, once begun, is waited for rather than aborted.
-    fn start_blocking(&mut self, run: &RunId, work: impl FnOnce() -> RunEvent + Send + 'static, panicked: impl FnOnce(String) -> RunEvent + Send + 'static) {
+    fn start_blocking(
+        &mut self,
+        run: &RunId,
+        work: impl FnOnce() -> RunEvent + Send + 'static,
+        panicked: impl FnOnce(String) -> RunEvent + Send + 'static,
+    ) {
         let (app, id) = (self.app.clone(), run.clone());
         let task = self.runtime.spawn_blocking(move || {
-            let fact = std::panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| panicked(words(panic.as_ref())));
+            let fact = std::panic::catch_unwind(AssertUnwindSafe(work))
+                .unwrap_or_else(|panic| panicked(words(panic.as_ref())));
             app.fact(id, fact);
         });
         self.keep(run, task);
@@ -71,10 +85,17 @@ impl Performer {
 
     pub fn gather(&mut self, run: &RunId, overlay: Overlay) {
         let workspace = Arc::clone(&self.workspace);
-        let look = move || RunEvent::ContextGathered { context: gather::context(&workspace, &overlay) };
+        let look = move || RunEvent::ContextGathered {
+            context: gather::context(&workspace, &overlay),
+        };
         self.start_blocking(run, look, |panic| {
             let files = format!("(the workspace could not be looked at: {panic})");
-            RunEvent::ContextGathered { context: crate::kernel::event::Context { files, ..Default::default() } }
+            RunEvent::ContextGathered {
+                context: crate::kernel::event::Context {
+                    files,
+                    ..Default::default()
+                },
+            }
         });
     }
 
@@ -83,15 +104,20 @@ impl Performer {
         let future = async move {
             let specs: Vec<ToolSpec> = tools::schema::specs()
                 .into_iter()
-                .filter(|spec| request.tools.contains(&spec.name))
-                .map(|spec| ToolSpec { name: spec.name, description: spec.description, schema: spec.schema })
+                .filter(|spec| request.tools.iter().any(|name| name == spec.name))
+                .map(|spec| ToolSpec {
+                    name: spec.name.to_owned(),
+                    description: spec.description,
+                    schema: spec.schema,
+                })
                 .collect();
             match models.call(&id, request, &specs, |_life| {}).await {
                 Ok(turn) => {
                     let read = |call: &crate::kernel::conversation::ToolCall| ReadCall {
                         id: call.id.clone(),
                         name: call.name.clone(),
-                        tool: tools::schema::parse(&call.name, &call.arguments).map_or_else(ReadTool::Malformed, ReadTool::Use),
+                        tool: tools::schema::parse(&call.name, &call.arguments)
+                            .map_or_else(ReadTool::Malformed, ReadTool::Use),
                     };
                     let tools = turn.tool_calls().map(read).collect();
                     RunEvent::ModelReplied { call, turn, tools }
@@ -99,31 +125,64 @@ impl Performer {
                 Err(failure) => RunEvent::ModelFailed { call, failure },
             }
         };
-        self.start(run, future, move |panic| RunEvent::ModelFailed { call, failure: broken_client(panic) });
+        self.start(run, future, move |panic| RunEvent::ModelFailed {
+            call,
+            failure: broken_client(panic),
+        });
     }
 
     pub fn run_tool(&mut self, run: &RunId, call: ToolCallId, tool: ToolUse, overlay: Overlay) {
         let started = Instant::now();
         let finished = {
             let call = call.clone();
-            move |output| RunEvent::ToolFinished { call: call.clone(), output, duration_ms: millis(started.elapsed()) }
+            move |output| RunEvent::ToolFinished {
+                call: call.clone(),
+                output,
+                duration_ms: millis(started.elapsed()),
+            }
         };
         let panicked = {
             let finished = finished.clone();
-            move |panic: String| finished(ToolOutput { text: format!("the tool broke: {panic}"), is_error: true, seen: None })
+            move |panic: String| {
+                finished(ToolOutput {
+                    text: format!("the tool broke: {panic}"),
+                    is_error: true,
+                    seen: None,
+                })
+            }
         };
         let workspace = Arc::clone(&self.workspace);
         match tool {
-            ToolUse::Read(read) => self.start_blocking(run, move || finished(workspace.read(&read, &overlay)), panicked),
-            ToolUse::List(list) => self.start_blocking(run, move || finished(workspace.list(&list, &overlay)), panicked),
-            ToolUse::Search(search) => self.start_blocking(run, move || finished(workspace.search(&search, &overlay)), panicked),
+            ToolUse::Read(read) => self.start_blocking(
+                run,
+                move || finished(workspace.read(&read, &overlay)),
+                panicked,
+            ),
+            ToolUse::List(list) => self.start_blocking(
+                run,
+                move || finished(workspace.list(&list, &overlay)),
+                panicked,
+            ),
+            ToolUse::Search(search) => self.start_blocking(
+                run,
+                move || finished(workspace.search(&search, &overlay)),
+                panicked,
+            ),
             ToolUse::Command(command) => {
                 let commands = self.works.entry(run.clone()).or_default().commands.clone();
                 let root = self.root.clone();
-                self.start(run, async move { finished(commands.run(&root, &command, |_bytes| {}).await) }, panicked);
+                self.start(
+                    run,
+                    async move { finished(commands.run(&root, &command, |_bytes| {}).await) },
+                    panicked,
+                );
             }
             ToolUse::Write(_) | ToolUse::Edit(_) | ToolUse::Ask(_) | ToolUse::Plan(_) => {
-                let output = ToolOutput { text: "this tool is not performed here".to_owned(), is_error: true, seen: None };
+                let output = ToolOutput {
+                    text: "this tool is not performed here".to_owned(),
+                    is_error: true,
+                    seen: None,
+                };
                 self.app.fact(run.clone(), finished(output));
             }
         }
@@ -139,39 +198,70 @@ impl Performer {
         self.start_blocking(run, look, move |panic| RunEvent::FileInspected {
             call: broken_call,
             path: broken_path,
-            now: FileNow::Refused { reason: format!("it could not be looked at: {panic}") },
+            now: FileNow::Refused {
+                reason: format!("it could not be looked at: {panic}"),
+            },
         });
     }
 
-    pub fn write(&mut self, run: &RunId, change: ChangeId, order: WriteOrder, document: Option<OpenDocument>) {
+    pub fn write(
+        &mut self,
+        run: &RunId,
+        change: ChangeId,
+        order: WriteOrder,
+        document: Option<OpenDocument>,
+    ) {
         let workspace = Arc::clone(&self.workspace);
         let path = order.path.clone();
         let broken = path.clone();
-        let panicked = move |panic| RunEvent::WriteFinished { change, path: broken, outcome: WriteOutcome::Unknown { error: panic } };
+        let panicked = move |panic| RunEvent::WriteFinished {
+            change,
+            path: broken,
+            outcome: WriteOutcome::Unknown { error: panic },
+        };
         match document {
             Some(document) => {
                 let app = self.app.clone();
                 let future = async move {
                     let outcome = write::in_editor(&app, &workspace, order, document).await;
-                    RunEvent::WriteFinished { change, path, outcome }
+                    RunEvent::WriteFinished {
+                        change,
+                        path,
+                        outcome,
+                    }
                 };
                 self.start(run, future, panicked);
             }
             None => {
-                let work = move || RunEvent::WriteFinished { change, path, outcome: workspace.write(&order) };
+                let work = move || RunEvent::WriteFinished {
+                    change,
+                    path,
+                    outcome: workspace.write(&order),
+                };
                 self.start_blocking(run, work, panicked);
             }
         }
     }
 
-    pub fn run_gates(&mut self, run: &RunId, round: GateRoundId, why: GateRound, paths: Vec<RelPath>) {
+    pub fn run_gates(
+        &mut self,
+        run: &RunId,
+        round: GateRoundId,
+        why: GateRound,
+        paths: Vec<RelPath>,
+    ) {
         let gates = self.gates.clone();
         let tier = match why {
             GateRound::Baseline => Tier::Baseline,
             GateRound::Change => Tier::AfterChange,
             GateRound::Final => Tier::Final,
         };
-        let future = async move { RunEvent::GatesReported { round, reports: gates.run(GateRequest { paths, tier }, || {}).await } };
+        let future = async move {
+            RunEvent::GatesReported {
+                round,
+                reports: gates.run(GateRequest { paths, tier }, || {}).await,
+            }
+        };
         self.start(run, future, move |panic| {
             let report = GateReport {
                 gate: GateId::new("gates"),
@@ -182,7 +272,10 @@ impl Performer {
                 command: Vec::new(),
                 duration_ms: 0,
             };
-            RunEvent::GatesReported { round, reports: vec![report] }
+            RunEvent::GatesReported {
+                round,
+                reports: vec![report],
+            }
         });
     }
 
@@ -232,7 +325,10 @@ impl Work {
 }
 
 fn words(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied());
     format!("a defect of Outrigger: {}", text.unwrap_or("no message"))
 }
 
@@ -245,7 +341,8 @@ fn broken_client(panic: String) -> ModelFailure {
         tokens: None,
         rule: "panic".to_owned(),
         raw: panic,
-        advice: "the call broke inside Outrigger; try again, and report it if it happens twice".to_owned(),
+        advice: "the call broke inside Outrigger; try again, and report it if it happens twice"
+            .to_owned(),
     }
 }
 

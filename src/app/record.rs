@@ -1,17 +1,17 @@
 //! Recording: every event of a run gets its number and its line in the transcript before anything follows from it.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::kernel::event::{RECORD_VERSION, Record, RunEvent};
 use crate::kernel::ids::RunId;
 use crate::kernel::time::Moment;
 use crate::store::mask::Mask;
+use crate::store::state_dir::StateDir;
 use crate::store::transcript::{Transcript, TranscriptError};
 
 pub struct Recorder {
-    folder: PathBuf,
+    state: Arc<StateDir>,
     mask: Arc<Mask>,
     open: HashMap<RunId, Line>,
 }
@@ -22,18 +22,43 @@ struct Line {
 }
 
 impl Recorder {
-    /// `state` is the workspace's state folder.
-    pub fn new(state: &Path, mask: Mask) -> Self {
-        Self { folder: folder(state), mask: Arc::new(mask), open: HashMap::new() }
+    pub fn new(state: Arc<StateDir>, mask: Mask) -> Self {
+        Self {
+            state,
+            mask: Arc::new(mask),
+            open: HashMap::new(),
+        }
     }
 
     /// Appends an event. The first event of a run makes its transcript.
-    pub fn append(&mut self, run: &RunId, at: Moment, event: RunEvent) -> Result<Arc<Record>, TranscriptError> {
+    pub fn append(
+        &mut self,
+        run: &RunId,
+        at: Moment,
+        event: RunEvent,
+    ) -> Result<Arc<Record>, TranscriptError> {
         if !self.open.contains_key(run) {
-            let transcript = Transcript::create(&path(&self.folder, run), Arc::clone(&self.mask))?;
-            self.open.insert(run.clone(), Line { transcript, last_seq: 0 });
+            let path = self
+                .state
+                .transcript(run)
+                .ok_or_else(|| TranscriptError::BadName(run.clone()))?;
+            let transcript = Transcript::create(&path, Arc::clone(&self.mask))?;
+            self.open.insert(
+                run.clone(),
+                Line {
+                    transcript,
+                    last_seq: 0,
+                },
+            );
         }
-        let record = |seq| Record { seq, at: at.wall_ms, mono: at.mono_ms, kind: event.kind(), v: RECORD_VERSION, event };
+        let record = |seq| Record {
+            seq,
+            at: at.wall_ms,
+            mono: at.mono_ms,
+            kind: event.kind(),
+            v: RECORD_VERSION,
+            event,
+        };
         match self.open.get_mut(run) {
             Some(line) => {
                 let record = record(line.last_seq + 1);
@@ -47,12 +72,16 @@ impl Recorder {
 
     /// Hands everything to the system, so that readers of the file see it.
     pub fn flush(&mut self, run: &RunId) -> Result<(), TranscriptError> {
-        self.open.get_mut(run).map_or(Ok(()), |line| line.transcript.flush())
+        self.open
+            .get_mut(run)
+            .map_or(Ok(()), |line| line.transcript.flush())
     }
 
     /// Makes everything of the run durable: before a side effect, and at the end of a turn.
     pub fn sync(&mut self, run: &RunId) -> Result<(), TranscriptError> {
-        self.open.get_mut(run).map_or(Ok(()), |line| line.transcript.sync())
+        self.open
+            .get_mut(run)
+            .map_or(Ok(()), |line| line.transcript.sync())
     }
 
     /// The run is over: nothing more is written.
@@ -68,18 +97,4 @@ impl Recorder {
             }
         }
     }
-}
-
-pub fn folder(state: &Path) -> PathBuf {
-    state.join("runs")
-}
-
-/// Run ids come from us or were checked by [`is_run_name`].
-pub fn path(folder: &Path, run: &RunId) -> PathBuf {
-    folder.join(format!("{run}.jsonl"))
-}
-
-/// Whether a client's text can be the name of a run, and thus of a file.
-pub fn is_run_name(text: &str) -> bool {
-    !text.is_empty() && text.len() <= 64 && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }

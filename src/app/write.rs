@@ -11,7 +11,9 @@ use tokio::time::timeout;
 
 use super::{App, EditOrder, EditReply, Saving};
 use crate::kernel::diff::minimal_edits;
-use crate::kernel::file::{NewContent, OpenDocument, Overlay, WriteOrder, WriteOutcome, WrittenThrough};
+use crate::kernel::file::{
+    NewContent, OpenDocument, Overlay, WriteOrder, WriteOutcome, WrittenThrough,
+};
 use crate::kernel::hash::ContentHash;
 use crate::workspace::Workspace;
 
@@ -19,7 +21,12 @@ use crate::workspace::Workspace;
 const EDITOR_TIME: Duration = Duration::from_secs(20);
 
 /// Through the editor. The write happens only if the document's text is what the order expects.
-pub async fn in_editor(app: &App, workspace: &Arc<Workspace>, order: WriteOrder, document: OpenDocument) -> WriteOutcome {
+pub async fn in_editor(
+    app: &App,
+    workspace: &Arc<Workspace>,
+    order: WriteOrder,
+    document: OpenDocument,
+) -> WriteOutcome {
     let NewContent::Text { text, encoding } = order.content.clone() else {
         return on_disk(workspace, order).await;
     };
@@ -33,14 +40,35 @@ pub async fn in_editor(app: &App, workspace: &Arc<Workspace>, order: WriteOrder,
     let disk = look_at_disk(workspace, &order).await;
     let (reply, replied) = oneshot::channel();
     let arrived = app.await_text(order.path.clone(), Arc::clone(&text));
-    let edit = EditOrder { label: format!("Outrigger: change {}", order.path), path: order.path.clone(), edits: minimal_edits(&old, &text), document, reply, arrived };
+    let edit = EditOrder {
+        label: format!("Outrigger: change {}", order.path),
+        path: order.path.clone(),
+        edits: minimal_edits(&old, &text),
+        document,
+        reply,
+        arrived,
+    };
     if !app.edit(edit).await {
-        return WriteOutcome::Failed { error: "the document is open, but no editor is connected any more; try again".to_owned() };
+        return WriteOutcome::Failed {
+            error: "the document is open, but no editor is connected any more; try again"
+                .to_owned(),
+        };
     }
-    let written = |through| WriteOutcome::Written { before: Some(before.clone()), after: after.clone(), through };
+    let written = |through| WriteOutcome::Written {
+        before: Some(before.clone()),
+        after: after.clone(),
+        through,
+    };
     match timeout(EDITOR_TIME, replied).await {
-        Err(_) => WriteOutcome::Unknown { error: format!("the editor did not answer within {} s", EDITOR_TIME.as_secs()) },
-        Ok(Err(_)) => WriteOutcome::Unknown { error: "the editor went away".to_owned() },
+        Err(_) => WriteOutcome::Unknown {
+            error: format!(
+                "the editor did not answer within {} s",
+                EDITOR_TIME.as_secs()
+            ),
+        },
+        Ok(Err(_)) => WriteOutcome::Unknown {
+            error: "the editor went away".to_owned(),
+        },
         Ok(Ok(EditReply::Refused { reason })) => {
             tracing::info!(path = %order.path, reason, "the editor refused an edit");
             WriteOutcome::Changed
@@ -50,7 +78,10 @@ pub async fn in_editor(app: &App, workspace: &Arc<Workspace>, order: WriteOrder,
             if let Saving::Failed { reason } = saving {
                 tracing::warn!(path = %order.path, reason, "the editor could not save");
             }
-            let order = WriteOrder { expected: disk, ..order };
+            let order = WriteOrder {
+                expected: disk,
+                ..order
+            };
             match on_disk(workspace, order).await {
                 WriteOutcome::Written { .. } => written(WrittenThrough::EditorAndDisk),
                 other => {
@@ -66,11 +97,14 @@ pub async fn in_editor(app: &App, workspace: &Arc<Workspace>, order: WriteOrder,
 pub async fn on_disk(workspace: &Arc<Workspace>, order: WriteOrder) -> WriteOutcome {
     let workspace = Arc::clone(workspace);
     let done = tokio::task::spawn_blocking(move || workspace.write(&order)).await;
-    done.unwrap_or_else(|error| WriteOutcome::Unknown { error: error.to_string() })
+    done.unwrap_or_else(|error| WriteOutcome::Unknown {
+        error: error.to_string(),
+    })
 }
 
 async fn look_at_disk(workspace: &Arc<Workspace>, order: &WriteOrder) -> Option<ContentHash> {
     let (workspace, path) = (Arc::clone(workspace), order.path.clone());
-    let now = tokio::task::spawn_blocking(move || workspace.inspect(&path, &Overlay::default())).await;
+    let now =
+        tokio::task::spawn_blocking(move || workspace.inspect(&path, &Overlay::default())).await;
     now.ok().and_then(|now| now.hash().cloned())
 }

@@ -23,7 +23,10 @@ pub enum Command {
     Cancel(Option<RunId>),
     Answer(AnswerParams),
     /// An answer as a person types it: a choice's id or label, or free text.
-    AnswerInWords { question: QuestionId, words: String },
+    AnswerInWords {
+        question: QuestionId,
+        words: String,
+    },
 }
 
 /// Reads a command. The error is for people.
@@ -47,7 +50,11 @@ fn read_run(arguments: Vec<Value>) -> Result<Command, String> {
     let words: Option<Vec<&str>> = arguments.iter().map(Value::as_str).collect();
     let params = match words {
         Some(words) if !words.is_empty() => json!({ "prompt": words.join(" ") }),
-        Some(_) => return Err(format!("{RUN} takes what the run shall do, as a text or as {{\"prompt\": …}}")),
+        Some(_) => {
+            return Err(format!(
+                "{RUN} takes what the run shall do, as a text or as {{\"prompt\": …}}"
+            ));
+        }
         None => first(arguments),
     };
     read_object(RUN, params).map(Command::Run)
@@ -59,7 +66,9 @@ fn read_cancel(arguments: Vec<Value>) -> Result<Command, String> {
         Some(Value::String(id)) => Ok(Command::Cancel(Some(RunId::new(id)))),
         Some(object) => match object.get("runId").and_then(Value::as_str) {
             Some(id) => Ok(Command::Cancel(Some(RunId::new(id)))),
-            None => Err(format!("{CANCEL} takes nothing, a run's id, or {{\"runId\": …}}")),
+            None => Err(format!(
+                "{CANCEL} takes nothing, a run's id, or {{\"runId\": …}}"
+            )),
         },
     }
 }

@@ -120,7 +120,9 @@ impl Diagnostics {
         };
         let before = file.published.take();
         let nothing_shown = |shown: &Option<Published>| {
-            shown.as_ref().is_none_or(|shown| shown.diagnostics.is_empty())
+            shown
+                .as_ref()
+                .is_none_or(|shown| shown.diagnostics.is_empty())
         };
         let mut messages = Vec::new();
         if let Some(before) = before.as_ref().filter(|before| before.uri != now.uri)
@@ -134,7 +136,9 @@ impl Diagnostics {
         };
         if is_news {
             // A version that is not the document's own makes a strict client drop the whole message.
-            let version = file.findings_version.filter(|version| file.version == Some(*version));
+            let version = file
+                .findings_version
+                .filter(|version| file.version == Some(*version));
             messages.extend(message(&now.uri, now.diagnostics.clone(), version));
         }
         file.published = Some(now);
@@ -163,7 +167,13 @@ fn render_file(file: &FileDiagnostics, root: &Root, client: &Capabilities) -> Ve
     // Whatever order gates run in, the same findings are the same message.
     findings.sort_by_key(|finding| {
         let range = finding.place.as_ref().map(|place| place.range);
-        (finding.severity, range, &finding.source, &finding.code, &finding.message)
+        (
+            finding.severity,
+            range,
+            &finding.source,
+            &finding.code,
+            &finding.message,
+        )
     });
     let left_out = findings.len().saturating_sub(SHOWN_PER_FILE);
     findings.truncate(SHOWN_PER_FILE);
@@ -257,7 +267,9 @@ pub fn render_question(question: &Question, client: &Capabilities) -> Diagnostic
     Diagnostic {
         range: places::range(range.unwrap_or_default(), client.encoding),
         severity: Some(DiagnosticSeverity::INFORMATION),
-        code: Some(NumberOrString::String(questions::kind_name(question).to_owned())),
+        code: Some(NumberOrString::String(
+            questions::kind_name(question).to_owned(),
+        )),
         source: Some(SOURCE.to_owned()),
         message: questions::text(question),
         data: client
@@ -392,7 +404,12 @@ mod tests {
         let plain = Capabilities::negotiate(&lsp_types::InitializeParams::default());
         let got = render_finding(&finding("x", 1), &root(), &plain);
         assert_eq!(
-            (got.code_description, got.related_information, got.tags, got.data),
+            (
+                got.code_description,
+                got.related_information,
+                got.tags,
+                got.data
+            ),
             (None, None, None, None)
         );
     }
@@ -411,21 +428,31 @@ mod tests {
         let mut shown = Diagnostics::default();
         let texts = |messages: Vec<PublishDiagnosticsParams>| -> Vec<Vec<String>> {
             let texts = |message: PublishDiagnosticsParams| {
-                message.diagnostics.into_iter().map(|it| it.message).collect()
+                message
+                    .diagnostics
+                    .into_iter()
+                    .map(|it| it.message)
+                    .collect()
             };
             messages.into_iter().map(texts).collect()
         };
         shown.set_findings(&path(), vec![finding("b", 2), finding("a", 1)], None);
         assert_eq!(texts(shown.refresh(&path(), &root, &client)), [["a", "b"]]);
         shown.set_findings(&path(), vec![finding("a", 1), finding("b", 2)], None);
-        assert!(shown.refresh(&path(), &root, &client).is_empty(), "the order is no news");
+        assert!(
+            shown.refresh(&path(), &root, &client).is_empty(),
+            "the order is no news"
+        );
         shown.open_question(&path(), question());
         assert_eq!(
             texts(shown.refresh(&path(), &root, &client)),
             [["Which port?", "a", "b"]]
         );
         shown.set_findings(&path(), Vec::new(), None);
-        assert_eq!(texts(shown.refresh(&path(), &root, &client)), [["Which port?"]]);
+        assert_eq!(
+            texts(shown.refresh(&path(), &root, &client)),
+            [["Which port?"]]
+        );
         assert_eq!(shown.close_question(&QuestionId::new("r.q1")), Some(path()));
         assert_eq!(shown.close_question(&QuestionId::new("r.q1")), None);
         let cleared: [[&str; 0]; 1] = [[]];
@@ -440,12 +467,19 @@ mod tests {
         let mut publish = |shown: &mut Diagnostics| -> Vec<Value> {
             let messages = json_of(shown.refresh(&path(), &root, &client));
             let brief = |message: &Value| {
-                json!([message["uri"], message["version"], message["diagnostics"].as_array().unwrap().len()])
+                json!([
+                    message["uri"],
+                    message["version"],
+                    message["diagnostics"].as_array().unwrap().len()
+                ])
             };
             messages.iter().map(brief).collect()
         };
         shown.set_findings(&path(), vec![finding("a", 1)], None);
-        assert_eq!(publish(&mut shown), [json!(["file:///w/src/%C3%A9.rs", null, 1])]);
+        assert_eq!(
+            publish(&mut shown),
+            [json!(["file:///w/src/%C3%A9.rs", null, 1])]
+        );
         shown.document_opened(&path(), "file:///w/src/%c3%a9.rs".into(), 4);
         assert_eq!(
             publish(&mut shown),
@@ -455,13 +489,22 @@ mod tests {
             ]
         );
         shown.set_findings(&path(), vec![finding("b", 1)], Some(4));
-        assert_eq!(publish(&mut shown), [json!(["file:///w/src/%c3%a9.rs", 4, 1])]);
+        assert_eq!(
+            publish(&mut shown),
+            [json!(["file:///w/src/%c3%a9.rs", 4, 1])]
+        );
         shown.document_changed(&path(), 5);
         shown.set_findings(&path(), vec![finding("c", 1)], Some(4));
-        assert_eq!(publish(&mut shown), [json!(["file:///w/src/%c3%a9.rs", null, 1])]);
+        assert_eq!(
+            publish(&mut shown),
+            [json!(["file:///w/src/%c3%a9.rs", null, 1])]
+        );
         shown.document_closed(&path());
         shown.set_findings(&path(), Vec::new(), None);
-        assert_eq!(publish(&mut shown), [json!(["file:///w/src/%c3%a9.rs", null, 0])]);
+        assert_eq!(
+            publish(&mut shown),
+            [json!(["file:///w/src/%c3%a9.rs", null, 0])]
+        );
     }
 
     #[test]
@@ -473,6 +516,9 @@ mod tests {
         let messages = shown.refresh(&path(), &root, &client);
         let last = messages[0].diagnostics.last().unwrap();
         assert_eq!(messages[0].diagnostics.len(), SHOWN_PER_FILE + 1);
-        assert_eq!(last.message, "9500 more findings in this file are not shown");
+        assert_eq!(
+            last.message,
+            "9500 more findings in this file are not shown"
+        );
     }
 }

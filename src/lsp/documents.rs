@@ -59,7 +59,10 @@ mod tests {
         });
         let at = |line, column| ClientPosition { line, column };
         assert_eq!(
-            changed(serde_json::from_value(params).unwrap(), PositionEncoding::Utf32),
+            changed(
+                serde_json::from_value(params).unwrap(),
+                PositionEncoding::Utf32
+            ),
             DocumentNews::Changed {
                 version: 3,
                 changes: vec![

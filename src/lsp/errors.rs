@@ -36,6 +36,7 @@ pub fn refused(refusal: Refusal) -> Error {
         RefusalKind::AlreadyAnswered => ErrorKind::AlreadyAnswered,
         RefusalKind::WrongAnswer => ErrorKind::WrongAnswer,
         RefusalKind::RunOver => ErrorKind::RunOver,
+        RefusalKind::Storage => ErrorKind::Storage,
     };
     error(kind, refusal.message)
 }
@@ -61,7 +62,11 @@ mod tests {
         let rows = [
             (refusal(RefusalKind::InvalidParams), -32602, "invalidParams"),
             (refusal(RefusalKind::UnknownRun), -32803, "unknownRun"),
-            (refusal(RefusalKind::AlreadyAnswered), -32803, "alreadyAnswered"),
+            (
+                refusal(RefusalKind::AlreadyAnswered),
+                -32803,
+                "alreadyAnswered",
+            ),
             (refusal(RefusalKind::WrongAnswer), -32803, "wrongAnswer"),
             (error(ErrorKind::NoModel, "é: do this"), -32803, "noModel"),
         ];

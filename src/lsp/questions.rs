@@ -168,7 +168,9 @@ mod tests {
 
     #[test]
     fn titles_are_told_apart() {
-        let budget = QuestionKind::Budget { limit: "time".into() };
+        let budget = QuestionKind::Budget {
+            limit: "time".into(),
+        };
         let labels = [("a", "Go on"), ("b", "Go on"), ("c", " "), ("d", "é漢")];
         let titles: Vec<String> = offers(&question(budget, &labels))
             .into_iter()
@@ -179,14 +181,21 @@ mod tests {
 
     #[test]
     fn words_are_a_choice_or_free_text() {
-        let budget = QuestionKind::Budget { limit: "time".into() };
+        let budget = QuestionKind::Budget {
+            limit: "time".into(),
+        };
         let asked = question(budget, &[("raise", "Go on"), ("stopRun", "raise")]);
         let choice = |id: &str| Answer::Choice { choice: id.into() };
         let rows = [
             ("raise", choice("raise")),
             (" go ON ", choice("raise")),
             ("StopRun", choice("stopRun")),
-            (" use port 80 ", Answer::Text { text: "use port 80".into() }),
+            (
+                " use port 80 ",
+                Answer::Text {
+                    text: "use port 80".into(),
+                },
+            ),
         ];
         for (words, want) in rows {
             assert_eq!(answer_in_words(&asked, words), want, "{words}");

@@ -24,6 +24,7 @@ use thiserror::Error;
 pub use self::read::{BadLine, Page, read};
 use self::tail::Repair;
 use super::mask::Mask;
+use crate::kernel::ids::RunId;
 
 /// Records wait in memory up to this many bytes before they are written without being asked.
 const BUFFER: usize = 64 * 1024;
@@ -43,6 +44,8 @@ pub enum TranscriptError {
     },
     #[error("write to the transcript `{}`: another process writes to it; the run belongs to that one", .0.display())]
     Busy(PathBuf),
+    #[error("name a transcript after the run `{0}`: it is no name of a run")]
+    BadName(RunId),
     #[error("write a record as JSON: {0}")]
     Json(#[from] serde_json::Error),
     #[error(
