@@ -377,23 +377,25 @@ impl Actor {
 
     /// What is on disk when the editor has read or saved a file: the ground on which "unsaved" is judged.
     fn with_disk(&self, path: &RelPath, news: DocumentNews) -> DocumentNews {
-        let disk = || {
-            self.performer
-                .workspace
-                .inspect(path, &Overlay::default())
-                .hash()
-                .cloned()
-        };
+        let look = || self.performer.workspace.inspect(path, &Overlay::default());
         match news {
             DocumentNews::Opened {
                 uri, version, text, ..
-            } => DocumentNews::Opened {
-                uri,
-                version,
-                text,
-                disk: disk(),
+            } => {
+                let now = look();
+                let unsaved = now.text().is_none_or(|now| *now.text != *text);
+                let disk = now.hash().cloned();
+                DocumentNews::Opened {
+                    uri,
+                    version,
+                    text,
+                    disk,
+                    unsaved,
+                }
+            }
+            DocumentNews::Saved { .. } => DocumentNews::Saved {
+                disk: look().hash().cloned(),
             },
-            DocumentNews::Saved { .. } => DocumentNews::Saved { disk: disk() },
             other @ (DocumentNews::Changed { .. } | DocumentNews::Closed) => other,
         }
     }

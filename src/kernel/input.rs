@@ -47,9 +47,10 @@ pub enum Command {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum DocumentNews {
-    /// `disk`: hash of the file's bytes at that time; `None` when it is not there.
+    /// `disk`: hash of the file's bytes at that time; `None` when it is not there. `unsaved`: they are not this text.
     Opened {
         disk: Option<ContentHash>,
+        unsaved: bool,
         uri: String,
         version: i32,
         text: String,

@@ -212,6 +212,7 @@ fn on_document(state: &mut State, path: RelPath, news: DocumentNews) {
             version,
             text,
             disk,
+            unsaved,
         } => {
             let text = ropey::Rope::from_str(&text);
             documents.insert(
@@ -220,7 +221,7 @@ fn on_document(state: &mut State, path: RelPath, news: DocumentNews) {
                     uri,
                     version,
                     text,
-                    dirty: false,
+                    dirty: unsaved,
                     saved: disk,
                 },
             );

@@ -13,6 +13,7 @@ pub fn opened(params: DidOpenTextDocumentParams) -> DocumentNews {
     DocumentNews::Opened {
         // Found out by the app, which may look at the disk.
         disk: None,
+        unsaved: false,
         uri: document.uri.as_str().to_owned(),
         version: document.version,
         text: document.text,
