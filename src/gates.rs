@@ -24,3 +24,4 @@ pub mod run;
 pub mod text;
 
 pub use check::{GateRequest, Gates, Tier};
+pub use run::settled;

@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::{App, gather, write};
-use crate::gates::{GateRequest, Gates, Tier};
+use crate::gates::{self, GateRequest, Gates, Tier};
 use crate::kernel::conversation::{ModelErrorKind, ModelFailure, ModelRequest};
 use crate::kernel::event::{GateRound, ReadCall, ReadTool, RunEvent};
 use crate::kernel::file::{FileNow, OpenDocument, Overlay, WriteOrder, WriteOutcome};
@@ -321,6 +321,7 @@ impl Work {
             let _ = task.await;
         }
         self.commands.kill_leftovers().await;
+        gates::settled().await;
     }
 }
 

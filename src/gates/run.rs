@@ -7,10 +7,12 @@
 
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::output::{Exit, ToolOutput};
@@ -244,6 +246,15 @@ impl Budget {
     }
 }
 
+/// How many tools whose future was dropped are still being ended.
+static ENDING: LazyLock<watch::Sender<usize>> = LazyLock::new(watch::Sender::default);
+
+/// Waits until the tools of all dropped futures are gone: before a cancel is acknowledged.
+pub async fn settled() {
+    // Fails only when the sender is gone, and it is static.
+    let _ = ENDING.subscribe().wait_for(|count| *count == 0).await;
+}
+
 /// The processes of one tool. Ends them all when dropped, unless forgotten.
 struct ProcessGroup {
     #[cfg(unix)]
@@ -273,6 +284,7 @@ impl Drop for ProcessGroup {
         if kill_process_group(id, Signal::TERM).is_err() {
             return;
         }
+        ENDING.send_modify(|count| *count += 1);
         // Not a task: the runtime may be going down, and the tool must go in any case.
         let waited = std::thread::Builder::new()
             .name("end-gate".to_owned())
@@ -284,9 +296,11 @@ impl Drop for ProcessGroup {
                     waited += step;
                 }
                 let _ = kill_process_group(id, Signal::KILL);
+                ENDING.send_modify(|count| *count -= 1);
             });
         if waited.is_err() {
             let _ = kill_process_group(id, Signal::KILL);
+            ENDING.send_modify(|count| *count -= 1);
         }
     }
 }
