@@ -77,6 +77,7 @@ impl Fixture {
             prompt: "do it".into(),
             engine: Engine::React,
             model: "scripted:test".into(),
+            fallback_model: None,
             policy,
             budget: Budget::default(),
         };

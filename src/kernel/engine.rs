@@ -7,6 +7,7 @@ mod lifecycle;
 mod prompt;
 pub(super) mod react;
 mod render;
+mod thinking;
 mod verify;
 
 pub(super) use lifecycle::progress;

@@ -108,6 +108,9 @@ pub struct RunSpec {
     pub engine: Engine,
     /// `provider/model`, or `scripted:FILE`.
     pub model: String,
+    /// The model that takes over when `model` cannot be reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_model: Option<String>,
     pub policy: Policy,
     pub budget: Budget,
 }

@@ -2,4 +2,6 @@
 
 pub mod baseline;
 pub mod budget;
+pub mod compaction;
 pub mod recovery;
+pub mod stitch;

@@ -52,6 +52,9 @@ pub struct Waiting {
     pub detail: String,
     /// Milliseconds since 1970.
     pub since: i64,
+    /// When it ends by itself, where that is known. Milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -242,16 +245,9 @@ pub struct Run {
     pub system: String,
     pub usage: Usage,
     pub last_call: ModelCallId,
-    /// Whether the last model call is still unanswered.
-    pub calling: bool,
+    pub talk: ModelTalk,
     pub iterations: u32,
     pub tool_calls: u32,
-    /// Failed model calls in a row.
-    pub model_failures: u32,
-    /// A note that the next call alone is shown; never part of the history.
-    pub hint: Option<String>,
-    pub empty_answers: u32,
-    pub continuations: u32,
     pub queue: VecDeque<ReadCall>,
     pub current: Option<CurrentCall>,
     /// Results of the current turn, in order.
@@ -281,6 +277,24 @@ pub struct Run {
     pub stopping: Option<String>,
     pub closing_text: String,
     pub ended: Option<(RunOutcome, Summary)>,
+}
+
+/// What has happened with the model since its last good answer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ModelTalk {
+    /// The last call is still unanswered.
+    pub calling: bool,
+    /// Failed calls in a row.
+    pub failures: u32,
+    pub compacted: bool,
+    /// A note that the next call alone is shown; never part of the history.
+    pub hint: Option<&'static str>,
+    /// The output limit, once it had to be raised.
+    pub max_output: Option<u32>,
+    /// How often a cut answer has been continued, and what it is so far.
+    pub continuations: u32,
+    pub so_far: String,
+    pub on_fallback: bool,
 }
 
 /// What a run-wide question decides.
@@ -314,13 +328,9 @@ impl Run {
             system: String::new(),
             usage: Usage::default(),
             last_call: ModelCallId::default(),
-            calling: false,
+            talk: ModelTalk::default(),
             iterations: 0,
             tool_calls: 0,
-            model_failures: 0,
-            hint: None,
-            empty_answers: 0,
-            continuations: 0,
             queue: VecDeque::new(),
             current: None,
             results: Vec::new(),

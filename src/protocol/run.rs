@@ -20,6 +20,9 @@ pub struct StartParams {
     /// `provider/model` or `scripted:FILE`. Default: the configured model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The model that takes over when the first cannot be reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_model: Option<String>,
     #[serde(default)]
     pub policy: Policy,
     #[serde(default)]

@@ -47,6 +47,7 @@ impl Bench {
             prompt: prompt.into(),
             engine: Engine::React,
             model: "scripted:test".into(),
+            fallback_model: None,
             policy: Policy::default(),
             budget: Budget::default(),
         };

@@ -1,7 +1,7 @@
 //! Tool calls, one after the other. Every call of the model gets exactly one result, in order.
 
 use super::lifecycle::waits_for;
-use super::{asking, changes, react, render};
+use super::{asking, changes, render, thinking};
 use crate::kernel::conversation::Block;
 use crate::kernel::effect::Effect;
 use crate::kernel::event::{CommandPolicy, ReadCall, ReadTool, RunEvent};
@@ -15,8 +15,8 @@ pub fn advance(run: &mut Run, frame: &mut Frame<'_>) {
     while run.current.is_none() {
         let Some(call) = run.queue.pop_front() else {
             let results = std::mem::take(&mut run.results);
-            react::add_blocks(run, results);
-            react::call_model(run, frame);
+            thinking::add_blocks(run, results);
+            thinking::call_model(run, frame);
             return;
         };
         run.tool_calls += 1;

@@ -37,6 +37,7 @@ pub fn set_status(
         what,
         detail,
         since: frame.now.wall_ms,
+        until: None,
     });
     frame.record(
         run,

@@ -3,7 +3,7 @@
 use crate::kernel::conversation::ModelFailure;
 use crate::kernel::event::Verdict;
 use crate::kernel::finding::{Applicability, Finding, Severity};
-use crate::kernel::tool::ToolUse;
+use crate::kernel::tool::{PlanItemState, ToolUse};
 
 /// Findings a model is shown at most; the rest are counted.
 const SHOWN: usize = 40;
@@ -132,5 +132,14 @@ pub fn failure(failure: &ModelFailure) -> String {
         failure.advice.clone()
     } else {
         format!("{}\n\nThe provider's own words:\n{raw}", failure.advice)
+    }
+}
+
+pub fn plan_state(state: PlanItemState) -> &'static str {
+    match state {
+        PlanItemState::Pending => "to do",
+        PlanItemState::InProgress => "doing",
+        PlanItemState::Done => "done",
+        PlanItemState::Skipped => "skipped",
     }
 }

@@ -1,7 +1,7 @@
 //! Verification: rounds of gates, what they mean, and what follows when they reject the work.
 
 use super::lifecycle::{end, waits_for};
-use super::{calls, changes, react, render};
+use super::{calls, changes, render, thinking};
 use crate::kernel::effect::Effect;
 use crate::kernel::event::{GateRound, RunEvent, RunOutcome, Verdict};
 use crate::kernel::finding::{Finding, GateReport, Outcome};
@@ -142,11 +142,11 @@ fn finish(run: &mut Run, frame: &mut Frame<'_>, verdict: &Verdict) {
     run.verification_failures += 1;
     let findings = render::verification(verdict, run.new_findings());
     if run.verification_failures < FAILURES {
-        react::say(
+        thinking::say(
             run,
             format!("You are not done.\n{findings}Fix them, then answer again."),
         );
-        react::call_model(run, frame);
+        thinking::call_model(run, frame);
         return;
     }
     let place = run.new_findings().find_map(|finding: &Finding| {
