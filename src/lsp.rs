@@ -7,6 +7,8 @@
 use std::fs::File;
 use std::io;
 
+mod actions;
+mod apply;
 mod capabilities;
 mod commands;
 mod diagnostics;
@@ -17,16 +19,19 @@ mod ending;
 mod errors;
 mod framing;
 mod message;
+mod methods;
 mod outbox;
 mod places;
 mod progress;
 mod questions;
 mod server;
+mod session;
 mod test_methods;
 mod transport;
 
 pub use ending::Ending;
 pub use framing::DEFAULT_BODY_LIMIT;
+pub use session::{OpenWorkspace, Opened};
 
 use transport::Wires;
 
@@ -49,15 +54,20 @@ impl Default for Options {
 ///
 /// # Errors
 /// Standard input or output cannot be used.
-pub async fn serve_stdio(options: Options) -> io::Result<Ending> {
+pub async fn serve_stdio(options: Options, open_workspace: OpenWorkspace) -> io::Result<Ending> {
     let (input, output) = take_stdio()?;
-    let (service, socket) = server::build();
+    let (service, socket, session) = server::build(open_workspace);
     let wires = Wires {
         input,
         output,
         body_limit: options.body_limit,
     };
-    Ok(transport::serve(wires, service, socket, async |_| {}).await)
+    let park = async |_: &Ending| {
+        if let Some(session) = session.get() {
+            session.park().await;
+        }
+    };
+    Ok(transport::serve(wires, service, socket, park).await)
 }
 
 /// Takes standard input and output for frames. Whoever else prints, here or in a child process, prints to standard

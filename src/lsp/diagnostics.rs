@@ -464,7 +464,7 @@ mod tests {
     fn a_file_is_shown_under_the_clients_own_uri_and_version() {
         let (root, client) = (root(), client("utf-16"));
         let mut shown = Diagnostics::default();
-        let mut publish = |shown: &mut Diagnostics| -> Vec<Value> {
+        let publish = |shown: &mut Diagnostics| -> Vec<Value> {
             let messages = json_of(shown.refresh(&path(), &root, &client));
             let brief = |message: &Value| {
                 json!([

@@ -7,21 +7,20 @@ use lsp_types::{
 use ropey::Rope;
 
 use super::places::{parse_uri, position_at};
-use crate::kernel::diff::minimal_edits;
+use crate::kernel::diff::ByteEdit;
 use crate::kernel::document::PositionEncoding;
 use crate::kernel::file::OpenDocument;
 
-/// The edits that turn `old` into `new`, in order, all of them in positions of `old`.
-pub fn text_edits(old: &Rope, new: &str, encoding: PositionEncoding) -> Vec<TextEdit> {
-    let before = old.to_string();
-    minimal_edits(&before, new)
-        .into_iter()
+/// The edits in positions of `old`, the text that they are edits of.
+pub fn text_edits(old: &Rope, edits: &[ByteEdit], encoding: PositionEncoding) -> Vec<TextEdit> {
+    edits
+        .iter()
         .map(|edit| TextEdit {
             range: Range {
                 start: position_at(old, edit.start, encoding),
                 end: position_at(old, edit.end, encoding),
             },
-            new_text: edit.new_text,
+            new_text: edit.new_text.clone(),
         })
         .collect()
 }
@@ -62,8 +61,13 @@ pub fn workspace_edit(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::diff::minimal_edits;
     use crate::kernel::document::{ClientPosition, DocumentChange, apply_changes};
     use proptest::prelude::*;
+
+    fn edits_to(old: &str, new: &str, encoding: PositionEncoding) -> Vec<TextEdit> {
+        text_edits(&Rope::from_str(old), &minimal_edits(old, new), encoding)
+    }
 
     fn document(text: &str) -> OpenDocument {
         OpenDocument {
@@ -95,14 +99,14 @@ mod tests {
 
     #[test]
     fn edits_are_small_and_in_the_clients_units() {
-        let old = Rope::from_str("fn a() {}\r\nlet é = \"😀x\";\r\nend\r\n");
+        let old = "fn a() {}\r\nlet é = \"😀x\";\r\nend\r\n";
         let new = "fn a() {}\r\nlet é = \"😀y\";\r\nend\r\n";
         for (encoding, column) in [
             (PositionEncoding::Utf8, 14),
             (PositionEncoding::Utf16, 11),
             (PositionEncoding::Utf32, 10),
         ] {
-            let edits = text_edits(&old, new, encoding);
+            let edits = edits_to(old, new, encoding);
             let at = |character| lsp_types::Position { line: 1, character };
             let want = TextEdit {
                 range: Range {
@@ -113,16 +117,13 @@ mod tests {
             };
             assert_eq!(edits, [want], "{encoding:?}");
         }
-        assert_eq!(
-            text_edits(&old, &old.to_string(), PositionEncoding::Utf16),
-            []
-        );
+        assert_eq!(edits_to(old, old, PositionEncoding::Utf16), []);
     }
 
     #[test]
     fn an_edit_names_the_version_where_the_client_checks_it() {
         let edit = |versions| {
-            let edits = text_edits(&Rope::from_str("a"), "b", PositionEncoding::Utf16);
+            let edits = edits_to("a", "b", PositionEncoding::Utf16);
             serde_json::to_value(workspace_edit(&document("a"), edits, versions)).unwrap()
         };
         let edits = serde_json::json!([{
@@ -148,7 +149,7 @@ mod tests {
             new in "([aé漢😀b]|\r\n|\n|\r){0,30}",
         ) {
             for encoding in [PositionEncoding::Utf8, PositionEncoding::Utf16, PositionEncoding::Utf32] {
-                let edits = text_edits(&Rope::from_str(&old), &new, encoding);
+                let edits = edits_to(&old, &new, encoding);
                 prop_assert_eq!(applied(&old, &edits, encoding), new.clone());
             }
         }

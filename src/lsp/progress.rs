@@ -129,10 +129,6 @@ impl RunProgress {
         })
     }
 
-    pub fn is_over(&self) -> bool {
-        self.stage == Stage::Over
-    }
-
     fn send_what_is_due(&mut self, now_ms: u64) -> Vec<Step> {
         let Some(newest) = self.waiting.take() else {
             return Vec::new();
@@ -216,7 +212,6 @@ mod tests {
         assert_eq!(said(progress.update(news("done", true), 611)), ["end done"]);
         assert!(progress.tick(850).is_empty());
         assert!(progress.update(news("late", false), 900).is_empty());
-        assert!(progress.is_over());
     }
 
     #[test]

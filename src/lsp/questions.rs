@@ -159,7 +159,7 @@ mod tests {
             reason: ConflictReason::Exists,
             base: None,
             current: None,
-            proposed: ContentHash::of(b""),
+            proposed: Some(ContentHash::of(b"")),
             unsaved: false,
             hunks,
             texts: OverwriteTexts::default(),

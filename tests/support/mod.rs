@@ -62,7 +62,7 @@ impl Start {
         self.environment.push((name.into(), value.into()));
         self
     }
-    /// The folder in which the server is started.
+    /// The folder in which the server is started: the workspace, unless `initialize` names another. Default: an empty one.
     #[must_use]
     pub fn folder(mut self, folder: &Path) -> Self {
         self.folder = Some(folder.to_owned());
@@ -87,9 +87,8 @@ impl Start {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        if let Some(folder) = &self.folder {
-            command.current_dir(folder);
-        }
+        let workspace = tempfile::tempdir().expect("a temporary folder");
+        command.current_dir(self.folder.as_deref().unwrap_or(workspace.path()));
         let mut child = command.spawn().expect("the binary starts");
         let stderr = child.stderr.take().expect("piped");
         let errors = Arc::new(Mutex::new(String::new()));
@@ -101,6 +100,7 @@ impl Start {
             output: child.stdout.take(),
             child,
             state,
+            workspace,
             sender: Some(sender),
             events,
             inbox: VecDeque::new(),
@@ -145,6 +145,7 @@ pub struct Editor {
     input: Option<ChildStdin>,
     output: Option<ChildStdout>,
     state: tempfile::TempDir,
+    workspace: tempfile::TempDir,
     sender: Option<Sender<Event>>,
     events: Receiver<Event>,
     inbox: VecDeque<Value>,

@@ -1,0 +1,378 @@
+//! Code actions: answers to questions, fixes that tools offer, and "let a run fix this". Decides what is offered where.
+
+use lsp_types::{
+    CodeAction, CodeActionContext, CodeActionKind, CodeActionOrCommand, Command, Diagnostic, Range,
+    TextEdit,
+};
+use serde_json::{Value, json};
+
+use super::capabilities::Capabilities;
+use super::commands;
+use super::diagnostics::{SOURCE, render_finding, render_question};
+use super::edits::workspace_edit;
+use super::places::{self, Root};
+use super::questions::{self, Offer};
+use crate::kernel::file::OpenDocument;
+use crate::kernel::finding::{Applicability, Finding, Fix};
+use crate::kernel::hash::ContentHash;
+use crate::kernel::path::RelPath;
+use crate::kernel::question::Question;
+use crate::protocol::question::AnswerParams;
+
+/// All that the offers on a file depend on.
+pub struct Situation<'a> {
+    pub path: &'a RelPath,
+    /// Where the cursor is, or the selection.
+    pub range: Range,
+    pub context: &'a CodeActionContext,
+    pub findings: &'a [Finding],
+    pub questions: &'a [Question],
+    /// The file as it is open, if it is.
+    pub document: Option<&'a OpenDocument>,
+    pub root: &'a Root,
+    pub client: &'a Capabilities,
+}
+
+/// The actions, those that unblock a run first.
+pub fn offer(situation: &Situation<'_>) -> Vec<CodeActionOrCommand> {
+    if !wants_quick_fixes(situation.context) {
+        return Vec::new();
+    }
+    let mut actions: Vec<CodeAction> = Vec::new();
+    for question in situation.questions {
+        actions.extend(answers(question, situation));
+    }
+    for finding in situation.findings {
+        if touches(finding, situation.range) {
+            actions.extend(fixes(finding, situation));
+        }
+    }
+    actions.extend(run_to_fix(situation));
+    actions
+        .into_iter()
+        .filter_map(|action| as_client_takes_it(action, situation.client))
+        .collect()
+}
+
+/// `only` names kinds, each standing for those below it.
+fn wants_quick_fixes(context: &CodeActionContext) -> bool {
+    context.only.as_ref().is_none_or(|kinds| {
+        kinds
+            .iter()
+            .any(|kind| matches!(kind.as_str(), "" | "quickfix" | "quickfix.outrigger"))
+    })
+}
+
+fn answers(question: &Question, situation: &Situation<'_>) -> Vec<CodeAction> {
+    let lines = (situation.range.start.line, situation.range.end.line);
+    let diagnostic = render_question(question, situation.client);
+    questions::offers(question)
+        .into_iter()
+        .chain(questions::hunk_offers(question, lines))
+        .map(|Offer { title, answer }| {
+            let params = AnswerParams {
+                question_id: question.id.clone(),
+                answer,
+                by: None,
+            };
+            quick_fix(
+                format!("{}: {title}", question.title),
+                command(commands::ANSWER, &title, json!(params)),
+                vec![diagnostic.clone()],
+            )
+        })
+        .collect()
+}
+
+fn touches(finding: &Finding, range: Range) -> bool {
+    finding.place.as_ref().is_some_and(|place| {
+        place.range.start.line <= range.end.line && range.start.line <= place.range.end.line
+    })
+}
+
+/// A tool's fixes are edits of the text that the tool saw: offered only while that is still the text.
+fn fixes(finding: &Finding, situation: &Situation<'_>) -> Vec<CodeAction> {
+    let Some(document) = situation.document else {
+        return Vec::new();
+    };
+    if finding.fixes.is_empty() {
+        return Vec::new();
+    }
+    let now = ContentHash::of(document.text.to_string().as_bytes());
+    let diagnostic = render_finding(finding, situation.root, situation.client);
+    finding
+        .fixes
+        .iter()
+        .filter_map(|fix| {
+            let edits = edits_of(fix, situation.path, &now, situation.client)?;
+            Some(CodeAction {
+                title: fix.title.clone(),
+                kind: Some(CodeActionKind::QUICKFIX),
+                diagnostics: Some(vec![diagnostic.clone()]),
+                edit: Some(workspace_edit(document, edits, situation.client.versions)?),
+                is_preferred: (fix.applicability == Applicability::Safe).then_some(true),
+                ..CodeAction::default()
+            })
+        })
+        .collect()
+}
+
+/// `None`: the fix is of another text, or reaches into another file.
+fn edits_of(
+    fix: &Fix,
+    path: &RelPath,
+    now: &ContentHash,
+    client: &Capabilities,
+) -> Option<Vec<TextEdit>> {
+    fix.edits
+        .iter()
+        .map(|edit| {
+            let is_here = edit.place.file.workspace() == Some(path);
+            (is_here && edit.place.hash.as_ref() == Some(now)).then(|| TextEdit {
+                range: places::range(edit.place.range, client.encoding),
+                new_text: edit.new_text.clone(),
+            })
+        })
+        .collect()
+}
+
+/// On any problem that the editor shows here, whoever found it.
+fn run_to_fix(situation: &Situation<'_>) -> Option<CodeAction> {
+    let problems: Vec<&Diagnostic> = situation
+        .context
+        .diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.source.as_deref() != Some(SOURCE))
+        .collect();
+    if problems.is_empty() {
+        return None;
+    }
+    let mut prompt = format!("Fix in {}:", situation.path);
+    for problem in &problems {
+        let line = problem.range.start.line + 1;
+        let source = problem.source.as_deref().unwrap_or("editor");
+        prompt.push_str(&format!(
+            "\n- line {line}, {source}: {}",
+            problem.message.trim_end()
+        ));
+    }
+    let title = match problems.len() {
+        1 => "Fix with Outrigger".to_owned(),
+        count => format!("Fix these {count} with Outrigger"),
+    };
+    let command = command(commands::RUN, &title, json!({ "prompt": prompt }));
+    Some(quick_fix(
+        title,
+        command,
+        problems.into_iter().cloned().collect(),
+    ))
+}
+
+fn quick_fix(title: String, command: Command, diagnostics: Vec<Diagnostic>) -> CodeAction {
+    CodeAction {
+        title,
+        kind: Some(CodeActionKind::QUICKFIX),
+        diagnostics: Some(diagnostics),
+        command: Some(command),
+        ..CodeAction::default()
+    }
+}
+
+fn command(name: &str, title: &str, argument: Value) -> Command {
+    Command {
+        title: title.to_owned(),
+        command: name.to_owned(),
+        arguments: Some(vec![argument]),
+    }
+}
+
+/// A client from before code action literals takes commands only.
+fn as_client_takes_it(action: CodeAction, client: &Capabilities) -> Option<CodeActionOrCommand> {
+    if client.action_literals {
+        return Some(CodeActionOrCommand::CodeAction(action));
+    }
+    action.command.map(|command| {
+        CodeActionOrCommand::Command(Command {
+            title: action.title,
+            ..command
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::finding::{
+        FixEdit, Place, Position, RangeKind, Severity, SourceFile, TextRange,
+    };
+    use crate::kernel::ids::{GateId, QuestionId, RunId};
+    use crate::kernel::question::{BlockerReason, Choice, QuestionKind, QuestionState};
+    use ropey::Rope;
+
+    const TEXT: &str = "let é = 1;\nlet b = 2;\n";
+
+    fn client(literals: bool) -> Capabilities {
+        let params = lsp_types::InitializeParams::default();
+        Capabilities {
+            action_literals: literals,
+            ..Capabilities::negotiate(&params)
+        }
+    }
+
+    fn path() -> RelPath {
+        RelPath::parse("a.rs").unwrap()
+    }
+
+    fn finding(seen: &str) -> Finding {
+        let at = |utf8, utf16| Position {
+            line: 0,
+            utf8,
+            utf16,
+            utf32: utf16,
+        };
+        let place = Place {
+            file: SourceFile::Workspace(path()),
+            range: TextRange {
+                start: at(4, 4),
+                end: at(6, 5),
+            },
+            kind: RangeKind::Exact,
+            bytes: (4, 6),
+            hash: Some(ContentHash::of(seen.as_bytes())),
+            cell: None,
+            line_text: String::new(),
+        };
+        Finding {
+            gate: GateId::new("cargo-check"),
+            source: "cargo".into(),
+            place: Some(place.clone()),
+            severity: Severity::Warning,
+            code: None,
+            href: None,
+            message: "unused variable".into(),
+            tags: Vec::new(),
+            related: Vec::new(),
+            fixes: vec![Fix {
+                title: "prefix it with an underscore".into(),
+                applicability: Applicability::Safe,
+                edits: vec![FixEdit {
+                    place,
+                    new_text: "_é".into(),
+                }],
+            }],
+            test: None,
+            rendered: None,
+        }
+    }
+
+    fn question() -> Question {
+        Question {
+            id: QuestionId::new("r.q1"),
+            run: RunId::new("r"),
+            title: "Which port?".into(),
+            detail: String::new(),
+            place: None,
+            kind: QuestionKind::Blocker {
+                reason: BlockerReason::Asked,
+            },
+            choices: vec![Choice {
+                id: "1".into(),
+                label: "80".into(),
+                effect: String::new(),
+            }],
+            free_text: true,
+            opened_at: 0,
+            state: QuestionState::Open,
+        }
+    }
+
+    fn offered(seen: &str, line: u32, context: Value, literals: bool) -> Vec<Value> {
+        let at = lsp_types::Position { line, character: 0 };
+        let document = OpenDocument {
+            uri: "file:///w/a.rs".into(),
+            version: 3,
+            text: Rope::from_str(TEXT),
+            dirty: false,
+            saved: None,
+        };
+        let actions = offer(&Situation {
+            path: &path(),
+            range: Range { start: at, end: at },
+            context: &serde_json::from_value(context).unwrap(),
+            findings: &[finding(seen)],
+            questions: &[question()],
+            document: Some(&document),
+            root: &Root::from_path("/w"),
+            client: &client(literals),
+        });
+        let value = |action| serde_json::to_value(action).unwrap();
+        actions.into_iter().map(value).collect()
+    }
+
+    fn titles(actions: &[Value]) -> Vec<&str> {
+        actions
+            .iter()
+            .filter_map(|action| action["title"].as_str())
+            .collect()
+    }
+
+    #[test]
+    fn answers_fixes_and_a_run_are_offered() {
+        let problem = json!({
+            "range": {"start": {"line": 0, "character": 4}, "end": {"line": 0, "character": 5}},
+            "source": "rustc", "message": "broken é\n",
+        });
+        let actions = offered(TEXT, 0, json!({"diagnostics": [problem]}), true);
+        assert_eq!(
+            titles(&actions),
+            [
+                "Which port?: 80",
+                "prefix it with an underscore",
+                "Fix with Outrigger"
+            ]
+        );
+        assert_eq!(
+            actions[0]["command"],
+            json!({"title": "80", "command": "outrigger.answer", "arguments": [
+                {"questionId": "r.q1", "answer": {"type": "choice", "choice": "1"}}
+            ]})
+        );
+        assert_eq!(
+            actions[1]["edit"],
+            json!({"changes": {"file:///w/a.rs": [{
+                "range": {"start": {"line": 0, "character": 4}, "end": {"line": 0, "character": 5}},
+                "newText": "_é",
+            }]}})
+        );
+        assert_eq!(actions[1]["isPreferred"], true);
+        assert_eq!(
+            actions[2]["command"]["arguments"],
+            json!([{"prompt": "Fix in a.rs:\n- line 1, rustc: broken é"}])
+        );
+    }
+
+    #[test]
+    fn nothing_is_offered_that_does_not_fit() {
+        let none = json!({"diagnostics": []});
+        assert_eq!(
+            titles(&offered("other", 0, none.clone(), true)),
+            ["Which port?: 80"]
+        );
+        assert_eq!(
+            titles(&offered(TEXT, 1, none.clone(), true)),
+            ["Which port?: 80"]
+        );
+        for (only, count) in [
+            ("quickfix", 2),
+            ("", 2),
+            ("refactor", 0),
+            ("source.fixAll", 0),
+        ] {
+            let context = json!({"diagnostics": [], "only": [only]});
+            assert_eq!(offered(TEXT, 0, context, true).len(), count, "{only}");
+        }
+        let old_client = offered(TEXT, 0, none, false);
+        assert_eq!(titles(&old_client), ["Which port?: 80"]);
+        assert_eq!(old_client[0]["command"], "outrigger.answer");
+    }
+}

@@ -1,0 +1,355 @@
+//! Our own methods, and the commands that mean the same. Each reads its parameters, posts to the app before its first
+//! await, and waits for nothing but the app's reply.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tower_lsp::LspServiceBuilder;
+use tower_lsp::jsonrpc::{Error, Result};
+
+use super::commands::Command;
+use super::errors::{error, gone, refused};
+use super::questions;
+use super::server::Server;
+use super::session::Session;
+use crate::app::EventsError;
+use crate::kernel::effect::{Refusal, Reply};
+use crate::kernel::event::{RunOutcome, RunSpec};
+use crate::kernel::ids::{QuestionId, RunId};
+use crate::kernel::question::{Question, QuestionKind, QuestionState};
+use crate::kernel::run::Run;
+use crate::protocol::document::{ReadParams, ReadResult};
+use crate::protocol::error::ErrorKind;
+use crate::protocol::method;
+use crate::protocol::question::{self, AnswerParams, AnswerResult};
+use crate::protocol::run::{
+    CancelParams, CancelResult, EventsParams, EventsResult, ListParams, ListResult, RunEnd,
+    RunView, StartParams, StartResult,
+};
+
+/// Adds the methods.
+pub fn add(builder: LspServiceBuilder<Server>) -> LspServiceBuilder<Server> {
+    builder
+        .custom_method(method::RUN_START, run_start)
+        .custom_method(method::RUN_CANCEL, run_cancel)
+        .custom_method(method::RUN_LIST, run_list)
+        .custom_method(method::RUN_EVENTS, run_events)
+        .custom_method(method::QUESTION_LIST, question_list)
+        .custom_method(method::QUESTION_ANSWER, question_answer)
+        .custom_method(method::DOCUMENT_READ, document_read)
+}
+
+/// Reads parameters. What LSP libraries send for "none" stands for an empty object.
+fn read<T: DeserializeOwned>(method: &str, params: Value) -> Result<T> {
+    let params = match params {
+        Value::Null => json!({}),
+        Value::Array(list) if list.iter().all(Value::is_null) => json!({}),
+        other => other,
+    };
+    serde_json::from_value(params).map_err(|why| {
+        let message = format!("failed to read the parameters of {method}: {why}");
+        error(ErrorKind::InvalidParams, message)
+    })
+}
+
+async fn run_start(server: &Server, params: Value) -> Result<StartResult> {
+    start(server.session()?, read(method::RUN_START, params)?).await
+}
+
+async fn run_cancel(server: &Server, params: Value) -> Result<CancelResult> {
+    let CancelParams { run_id } = read(method::RUN_CANCEL, params)?;
+    cancel(server.session()?, run_id).await
+}
+
+async fn question_answer(server: &Server, params: Value) -> Result<AnswerResult> {
+    answer(server.session()?, read(method::QUESTION_ANSWER, params)?).await
+}
+
+/// Does what a command says; gives what the method of the same meaning gives.
+pub async fn execute(session: &Session, command: Command) -> Result<Value> {
+    match command {
+        Command::Run(params) => start(session, params).await.map(|result| json!(result)),
+        Command::Cancel(Some(run)) => cancel(session, run).await.map(|result| json!(result)),
+        Command::Cancel(None) => {
+            let run = only_active_run(session).await?;
+            cancel(session, run).await.map(|result| json!(result))
+        }
+        Command::Answer(params) => answer(session, params).await.map(|result| json!(result)),
+        Command::AnswerInWords { question, words } => {
+            let asked = find_question(session, &question).await?;
+            let params = AnswerParams {
+                question_id: question,
+                answer: questions::answer_in_words(&asked, &words),
+                by: None,
+            };
+            answer(session, params).await.map(|result| json!(result))
+        }
+    }
+}
+
+async fn start(session: &Session, params: StartParams) -> Result<StartResult> {
+    let Some(model) = params.model.or_else(|| session.default_model.clone()) else {
+        let message = "no model is configured; name one in the request (`model`), in initializationOptions.model or in OUTRIGGER_MODEL";
+        return Err(error(ErrorKind::NoModel, message));
+    };
+    if params.prompt.trim().is_empty() {
+        return Err(error(
+            ErrorKind::InvalidParams,
+            "the prompt is empty; say what the run shall do",
+        ));
+    }
+    let reply = session.app.start_run(RunSpec {
+        prompt: params.prompt,
+        engine: params.engine,
+        model,
+        policy: params.policy,
+        budget: params.budget,
+    });
+    match taken(reply).await? {
+        Reply::Started { run } => Ok(StartResult { run_id: run }),
+        Reply::Cancelled { .. } | Reply::Answered { .. } => Err(Error::internal_error()),
+    }
+}
+
+async fn cancel(session: &Session, run: RunId) -> Result<CancelResult> {
+    let reply = session
+        .app
+        .cancel(run.clone(), session.client.client.clone());
+    taken(reply).await?;
+    let id = run.clone();
+    let ended = session.app.look(move |state| {
+        let run = state.runs.get(&id)?;
+        run.ended.as_ref().map(|(outcome, _)| *outcome)
+    });
+    let outcome = ended.await.map_err(|_| gone())?;
+    Ok(CancelResult {
+        run_id: run,
+        outcome: outcome.unwrap_or(RunOutcome::Cancelled),
+    })
+}
+
+async fn answer(session: &Session, params: AnswerParams) -> Result<AnswerResult> {
+    let by = params.by.unwrap_or_else(|| session.client.client.clone());
+    let reply = session.app.answer(params.question_id, params.answer, by);
+    match taken(reply).await? {
+        Reply::Answered { question } => Ok(AnswerResult {
+            question_id: question,
+        }),
+        Reply::Started { .. } | Reply::Cancelled { .. } => Err(Error::internal_error()),
+    }
+}
+
+async fn taken(reply: oneshot::Receiver<std::result::Result<Reply, Refusal>>) -> Result<Reply> {
+    reply.await.map_err(|_| gone())?.map_err(refused)
+}
+
+async fn only_active_run(session: &Session) -> Result<RunId> {
+    let active = session.app.look(|state| {
+        let active = state.runs.values().filter(|run| run.ended.is_none());
+        active.map(|run| run.id.clone()).collect::<Vec<_>>()
+    });
+    let mut active = active.await.map_err(|_| gone())?;
+    match (active.pop(), active.is_empty()) {
+        (Some(run), true) => Ok(run),
+        (None, _) => Err(error(ErrorKind::UnknownRun, "no run is going on")),
+        (Some(last), false) => {
+            let names: Vec<String> = active.iter().map(ToString::to_string).collect();
+            let message = format!(
+                "several runs are going on; name one of {}, {last}",
+                names.join(", ")
+            );
+            Err(error(ErrorKind::UnknownRun, message))
+        }
+    }
+}
+
+async fn run_list(server: &Server, params: Value) -> Result<ListResult> {
+    let session = server.session()?;
+    let ListParams {} = read(method::RUN_LIST, params)?;
+    let app = session.app.clone();
+    let runs = session.app.look(move |state| {
+        let view = |run: &Run| {
+            let transcript = app.transcript(&run.id).unwrap_or_default();
+            view(run, transcript.display().to_string())
+        };
+        // Ids sort by start time.
+        state.runs.values().rev().map(view).collect()
+    });
+    Ok(ListResult {
+        runs: runs.await.map_err(|_| gone())?,
+    })
+}
+
+fn view(run: &Run, transcript: String) -> RunView {
+    RunView {
+        run_id: run.id.clone(),
+        prompt: run.spec.prompt.clone(),
+        engine: run.spec.engine,
+        model: run.spec.model.clone(),
+        status: run.status,
+        waiting: run.waiting.clone(),
+        started_at: run.started.wall_ms,
+        usage: run.usage,
+        plan: run.plan.clone(),
+        findings: u32::try_from(run.new_findings().count()).unwrap_or(u32::MAX),
+        open_questions: run.open_questions.iter().cloned().collect(),
+        transcript,
+        end: run
+            .ended
+            .clone()
+            .map(|(outcome, summary)| RunEnd { outcome, summary }),
+    }
+}
+
+async fn run_events(server: &Server, params: Value) -> Result<EventsResult> {
+    let session = server.session()?;
+    let EventsParams {
+        run_id,
+        after_seq,
+        limit,
+    } = read(method::RUN_EVENTS, params)?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let page = session.app.events(run_id.clone(), after_seq, limit).await;
+    let page = page.map_err(|why| {
+        let kind = match why {
+            EventsError::UnknownRun(_) => ErrorKind::UnknownRun,
+            EventsError::Storage(_) => ErrorKind::Storage,
+        };
+        error(kind, format!("failed to read the run's events: {why}"))
+    })?;
+    Ok(EventsResult {
+        run_id,
+        problems: page
+            .bad_lines
+            .iter()
+            .map(|line| format!("line {}: {}", line.number, line.reason))
+            .collect(),
+        records: page.records,
+        more: page.more,
+    })
+}
+
+async fn question_list(server: &Server, params: Value) -> Result<question::ListResult> {
+    let session = server.session()?;
+    let question::ListParams { run_id, all } = read(method::QUESTION_LIST, params)?;
+    let listed = session.app.look(move |state| {
+        let mut questions: Vec<Question> = state
+            .questions
+            .values()
+            .filter(|question| all || question.state == QuestionState::Open)
+            .filter(|question| run_id.as_ref().is_none_or(|run| question.run == *run))
+            .cloned()
+            .collect();
+        questions.sort_by_key(|question| question.opened_at);
+        questions
+    });
+    Ok(question::ListResult {
+        questions: listed.await.map_err(|_| gone())?,
+    })
+}
+
+async fn document_read(server: &Server, params: Value) -> Result<ReadResult> {
+    let session = server.session()?;
+    let ReadParams { uri } = read(method::DOCUMENT_READ, params)?;
+    let unknown = |why: &str| {
+        let message = format!("failed to read {uri}: {why}");
+        error(ErrorKind::UnknownDocument, message)
+    };
+    let (id, side) = question_side(&uri).ok_or_else(|| {
+        unknown("the form is outrigger:/question/<questionId>/base|current|proposed")
+    })?;
+    let question = find_question(session, &id).await?;
+    let QuestionKind::Overwrite(overwrite) = question.kind else {
+        return Err(unknown("the question is not about overwriting a file"));
+    };
+    let text = match side {
+        Side::Base => overwrite.texts.base,
+        Side::Current => overwrite.texts.current,
+        Side::Proposed => overwrite.texts.proposed,
+    };
+    Ok(ReadResult {
+        // A file that is not there has nothing in it, which is what a diff shows.
+        text: text.as_deref().unwrap_or_default().to_owned(),
+        uri,
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Base,
+    Current,
+    Proposed,
+}
+
+fn question_side(uri: &str) -> Option<(QuestionId, Side)> {
+    let decoded = percent_encoding::percent_decode_str(uri)
+        .decode_utf8()
+        .ok()?;
+    let rest = decoded.strip_prefix("outrigger:")?.trim_start_matches('/');
+    let (id, side) = rest.strip_prefix("question/")?.split_once('/')?;
+    let side = match side {
+        "base" => Side::Base,
+        "current" => Side::Current,
+        "proposed" => Side::Proposed,
+        _ => return None,
+    };
+    Some((QuestionId::new(id), side))
+}
+
+async fn find_question(session: &Session, id: &QuestionId) -> Result<Question> {
+    let wanted = id.clone();
+    let found = session
+        .app
+        .look(move |state| state.questions.get(&wanted).cloned());
+    found.await.map_err(|_| gone())?.ok_or_else(|| {
+        let message = format!(
+            "there is no question {id}; list them with {}",
+            method::QUESTION_LIST
+        );
+        error(ErrorKind::UnknownQuestion, message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_parameters_are_empty_parameters() {
+        for params in [json!(null), json!([]), json!([null]), json!({})] {
+            let read: Result<question::ListParams> = read(method::QUESTION_LIST, params.clone());
+            assert_eq!(read, Ok(question::ListParams::default()), "{params}");
+        }
+        let read: Result<CancelParams> = read(method::RUN_CANCEL, json!({}));
+        let error = read.unwrap_err();
+        assert_eq!(error.data, Some(json!({"kind": "invalidParams"})));
+        assert!(error.message.contains("runId"), "{error}");
+        assert!(error.message.contains(method::RUN_CANCEL), "{error}");
+    }
+
+    #[test]
+    fn the_sides_of_an_overwrite_have_uris() {
+        let side = |uri: &str| question_side(uri).map(|(id, side)| (id.0, side));
+        let id = "run-1.q2".to_owned();
+        let rows = [
+            (
+                "outrigger:/question/run-1.q2/base",
+                Some((id.clone(), Side::Base)),
+            ),
+            (
+                "outrigger:///question/run-1.q2/current",
+                Some((id.clone(), Side::Current)),
+            ),
+            (
+                "outrigger:/question/run%2D1.q2/proposed",
+                Some((id, Side::Proposed)),
+            ),
+            ("outrigger:/question/run-1.q2/theirs", None),
+            ("outrigger:/run/run-1", None),
+            ("file:///question/x/base", None),
+        ];
+        for (uri, want) in rows {
+            assert_eq!(side(uri), want, "{uri}");
+        }
+    }
+}
