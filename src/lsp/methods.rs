@@ -102,6 +102,7 @@ async fn start(session: &Session, params: StartParams) -> Result<StartResult> {
         prompt: params.prompt,
         engine: params.engine,
         model,
+        fallback_model: params.fallback_model,
         policy: params.policy,
         budget: params.budget,
     });
