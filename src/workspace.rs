@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 pub use place::PlaceRefusal;
-pub use text::{NotText, content_hash, decode, encode};
+pub use text::{NotText, decode};
 
 /// Larger files are neither read as text nor written.
 pub const MAX_TEXT_BYTES: u64 = 50 * 1024 * 1024;

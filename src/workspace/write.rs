@@ -16,7 +16,6 @@ use rustix::io::Errno;
 use super::fault::point;
 use super::look::{OnDisk, read_place};
 use super::place::{Place, There};
-use super::text::{content_hash, encode};
 use super::{MAX_TEXT_BYTES, Workspace};
 use crate::kernel::file::{NewContent, WriteOrder, WriteOutcome, WrittenThrough};
 use crate::kernel::hash::ContentHash;
@@ -75,7 +74,7 @@ impl Workspace {
         let old = match read_place(&place).map_err(Stop::Failed)? {
             OnDisk::Nothing => None,
             OnDisk::Bytes { bytes, file, stat } => Some(Old {
-                hash: content_hash(&bytes),
+                hash: ContentHash::of(&bytes),
                 file,
                 stat,
             }),
@@ -94,12 +93,12 @@ impl Workspace {
                 return Ok(None);
             }
         };
-        let bytes = encode(text, encoding);
+        let bytes = encoding.encode(text);
         if bytes.len() as u64 > MAX_TEXT_BYTES {
             let most = MAX_TEXT_BYTES / (1024 * 1024);
             return Err(Stop::Failed(format!("it would be larger than {most} MB")));
         }
-        let after = content_hash(&bytes);
+        let after = ContentHash::of(&bytes);
         match old {
             // So already: no byte, no time stamp moves.
             Some(old) if old.hash == after => {}
@@ -337,7 +336,7 @@ fn stands_unchanged(place: &Place, old: &Old) -> bool {
         Ok(stat) if same_content(&stat, &old.stat) => true,
         Ok(_) => matches!(
             read_place(place),
-            Ok(OnDisk::Bytes { bytes, .. }) if content_hash(&bytes) == old.hash
+            Ok(OnDisk::Bytes { bytes, .. }) if ContentHash::of(&bytes) == old.hash
         ),
         Err(_) => false,
     }
