@@ -14,12 +14,16 @@
 //! [`FileNow::Opaque`]: crate::kernel::file::FileNow::Opaque
 
 mod fault;
+pub mod ledger;
+mod leftover;
 mod list;
 mod look;
 mod nearest;
 mod place;
 mod read;
+pub mod revert;
 mod search;
+mod snapshots;
 mod text;
 pub mod uri;
 mod walk;

@@ -21,7 +21,7 @@ use crate::kernel::file::{NewContent, WriteOrder, WriteOutcome, WrittenThrough};
 use crate::kernel::hash::ContentHash;
 use temporary::Temporary;
 
-pub(super) use temporary::TEMPORARY_PREFIX;
+pub(super) use temporary::{TEMPORARY_PREFIX, target_mark};
 
 /// Why nothing was written.
 enum Stop {
@@ -133,7 +133,7 @@ fn create(place: Place, bytes: &[u8]) -> Result<(), Stop> {
         folder = rustix::fs::openat(&folder, name, flags, Mode::empty())?;
     }
     // As `open` would make it: the user's mask applies.
-    let mut temporary = Temporary::make(&folder, Mode::from_raw_mode(0o666))?;
+    let mut temporary = Temporary::make(&folder, &place.name, Mode::from_raw_mode(0o666))?;
     temporary.fill(bytes)?;
     point("before rename");
     rename_new(&temporary, &place.name)?;
@@ -161,7 +161,7 @@ fn rename_new(temporary: &Temporary, name: &OsString) -> Result<(), Stop> {
 
 fn replace(place: &Place, bytes: &[u8], old: &Old) -> Result<(), Stop> {
     check_writable(place, &old.stat)?;
-    let mut temporary = Temporary::make(&place.folder, Mode::from_raw_mode(0o600))?;
+    let mut temporary = Temporary::make(&place.folder, &place.name, Mode::from_raw_mode(0o600))?;
     temporary.fill(bytes)?;
     temporary.take_after(old)?;
     point("before exchange");
