@@ -14,12 +14,16 @@
 //! [`FileNow::Opaque`]: crate::kernel::file::FileNow::Opaque
 
 mod fault;
+pub mod ledger;
+mod leftover;
 mod list;
 mod look;
 mod nearest;
 mod place;
 mod read;
+pub mod revert;
 mod search;
+mod snapshots;
 mod text;
 pub mod uri;
 mod walk;
@@ -31,7 +35,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 pub use place::PlaceRefusal;
-pub use text::{NotText, content_hash, decode, encode};
+pub use text::{NotText, decode};
 
 /// Larger files are neither read as text nor written.
 pub const MAX_TEXT_BYTES: u64 = 50 * 1024 * 1024;

@@ -7,7 +7,7 @@ use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::place::{Place, PlaceRefusal, There};
-use super::text::{content_hash, decode, encode};
+use super::text::decode;
 use super::{MAX_TEXT_BYTES, Workspace};
 use crate::kernel::file::{Encoding, FileNow, OpenDocument, Overlay, TextNow, TextSource};
 use crate::kernel::hash::ContentHash;
@@ -63,7 +63,7 @@ impl Workspace {
             },
             (OnDisk::Nothing, Some(document)) => FileNow::Text(of_document(document, None)),
             (OnDisk::Bytes { bytes, .. }, document) => {
-                let hash = content_hash(&bytes);
+                let hash = ContentHash::of(&bytes);
                 match (decode(&bytes), document) {
                     (Ok((text, encoding)), document) => {
                         let disk = DiskText {
@@ -124,7 +124,7 @@ fn of_document(document: &OpenDocument, disk: Option<&DiskText>) -> TextNow {
         None if mark => Encoding::Utf8Bom,
         None => Encoding::Utf8,
     };
-    let hash = content_hash(&encode(text, encoding));
+    let hash = ContentHash::of(&encoding.encode(text));
     let equal = disk.is_some_and(|disk| disk.hash == hash);
     let unread = |disk: &DiskText| {
         document

@@ -1,11 +1,8 @@
 //! Bytes as text and back, without loss.
 
-use sha2::{Digest, Sha256};
-use std::borrow::Cow;
 use thiserror::Error;
 
 use crate::kernel::file::Encoding;
-use crate::kernel::hash::ContentHash;
 
 /// Why bytes cannot be edited as text without loss.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -24,19 +21,7 @@ pub enum NotText {
     NotUtf16,
 }
 
-/// SHA-256 of the bytes.
-pub fn content_hash(bytes: &[u8]) -> ContentHash {
-    use std::fmt::Write as _;
-    let digest = Sha256::digest(bytes);
-    let mut hex = String::with_capacity(2 * digest.len());
-    for byte in digest {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    ContentHash(hex)
-}
-
-/// The text that the bytes make, without its byte order mark. [`encode`] gives back the very bytes.
+/// The text that the bytes make, without its byte order mark. [`Encoding::encode`] gives back the very bytes.
 ///
 /// # Errors
 /// Bytes that are no text in UTF-8, or in UTF-16 with a byte order mark.
@@ -78,34 +63,11 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, NotText> {
         .map_err(|_| NotText::NotUtf16)
 }
 
-/// The bytes of a text in an encoding, with the mark that belongs to it.
-pub fn encode(text: &str, encoding: Encoding) -> Cow<'_, [u8]> {
-    let units = |mark: [u8; 2], bytes: fn(u16) -> [u8; 2]| {
-        let mut encoded = mark.to_vec();
-        encoded.extend(text.encode_utf16().flat_map(bytes));
-        Cow::Owned(encoded)
-    };
-    match encoding {
-        Encoding::Utf8 => Cow::Borrowed(text.as_bytes()),
-        Encoding::Utf8Bom => Cow::Owned([b"\xef\xbb\xbf", text.as_bytes()].concat()),
-        Encoding::Utf16Le => units([0xff, 0xfe], u16::to_le_bytes),
-        Encoding::Utf16Be => units([0xfe, 0xff], u16::to_be_bytes),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn hashes_are_those_of_sha256sum() {
-        assert_eq!(
-            content_hash(b"abc").0,
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
-    }
 
     #[test]
     fn what_is_no_text_is_not_decoded() {
@@ -141,13 +103,13 @@ mod tests {
         fn decoded_bytes_come_back(
             bytes in prop_oneof![
                 any::<Vec<u8>>(),
-                any::<String>().prop_map(|text| encode(&text, Encoding::Utf16Le).into_owned()),
-                any::<String>().prop_map(|text| encode(&text, Encoding::Utf16Be).into_owned()),
-                any::<String>().prop_map(|text| encode(&text, Encoding::Utf8Bom).into_owned()),
+                any::<String>().prop_map(|text| Encoding::Utf16Le.encode(&text)),
+                any::<String>().prop_map(|text| Encoding::Utf16Be.encode(&text)),
+                any::<String>().prop_map(|text| Encoding::Utf8Bom.encode(&text)),
             ]
         ) {
             if let Ok((text, encoding)) = decode(&bytes) {
-                prop_assert_eq!(encode(&text, encoding).into_owned(), bytes);
+                prop_assert_eq!(encoding.encode(&text), bytes);
             }
         }
     }

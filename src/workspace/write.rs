@@ -16,13 +16,12 @@ use rustix::io::Errno;
 use super::fault::point;
 use super::look::{OnDisk, read_place};
 use super::place::{Place, There};
-use super::text::{content_hash, encode};
 use super::{MAX_TEXT_BYTES, Workspace};
 use crate::kernel::file::{NewContent, WriteOrder, WriteOutcome, WrittenThrough};
 use crate::kernel::hash::ContentHash;
 use temporary::Temporary;
 
-pub(super) use temporary::TEMPORARY_PREFIX;
+pub(super) use temporary::{TEMPORARY_PREFIX, target_mark};
 
 /// Why nothing was written.
 enum Stop {
@@ -75,7 +74,7 @@ impl Workspace {
         let old = match read_place(&place).map_err(Stop::Failed)? {
             OnDisk::Nothing => None,
             OnDisk::Bytes { bytes, file, stat } => Some(Old {
-                hash: content_hash(&bytes),
+                hash: ContentHash::of(&bytes),
                 file,
                 stat,
             }),
@@ -94,12 +93,12 @@ impl Workspace {
                 return Ok(None);
             }
         };
-        let bytes = encode(text, encoding);
+        let bytes = encoding.encode(text);
         if bytes.len() as u64 > MAX_TEXT_BYTES {
             let most = MAX_TEXT_BYTES / (1024 * 1024);
             return Err(Stop::Failed(format!("it would be larger than {most} MB")));
         }
-        let after = content_hash(&bytes);
+        let after = ContentHash::of(&bytes);
         match old {
             // So already: no byte, no time stamp moves.
             Some(old) if old.hash == after => {}
@@ -134,7 +133,7 @@ fn create(place: Place, bytes: &[u8]) -> Result<(), Stop> {
         folder = rustix::fs::openat(&folder, name, flags, Mode::empty())?;
     }
     // As `open` would make it: the user's mask applies.
-    let mut temporary = Temporary::make(&folder, Mode::from_raw_mode(0o666))?;
+    let mut temporary = Temporary::make(&folder, &place.name, Mode::from_raw_mode(0o666))?;
     temporary.fill(bytes)?;
     point("before rename");
     rename_new(&temporary, &place.name)?;
@@ -162,7 +161,7 @@ fn rename_new(temporary: &Temporary, name: &OsString) -> Result<(), Stop> {
 
 fn replace(place: &Place, bytes: &[u8], old: &Old) -> Result<(), Stop> {
     check_writable(place, &old.stat)?;
-    let mut temporary = Temporary::make(&place.folder, Mode::from_raw_mode(0o600))?;
+    let mut temporary = Temporary::make(&place.folder, &place.name, Mode::from_raw_mode(0o600))?;
     temporary.fill(bytes)?;
     temporary.take_after(old)?;
     point("before exchange");
@@ -337,7 +336,7 @@ fn stands_unchanged(place: &Place, old: &Old) -> bool {
         Ok(stat) if same_content(&stat, &old.stat) => true,
         Ok(_) => matches!(
             read_place(place),
-            Ok(OnDisk::Bytes { bytes, .. }) if content_hash(&bytes) == old.hash
+            Ok(OnDisk::Bytes { bytes, .. }) if ContentHash::of(&bytes) == old.hash
         ),
         Err(_) => false,
     }

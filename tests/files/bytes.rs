@@ -3,7 +3,6 @@
 use outrigger::kernel::conflict::Change;
 use outrigger::kernel::file::{Encoding, FileNow};
 use outrigger::kernel::tool::Replacement;
-use outrigger::workspace::encode;
 use proptest::prelude::*;
 
 use super::support::{Desk, rel};
@@ -126,10 +125,10 @@ proptest! {
             text
         };
         let (before, after) = (join("the_needle();"), join("the_pin();"));
-        desk.put("f", encode(&before, encoding));
+        desk.put("f", encoding.encode(&before));
         let edits = [Replacement { old: "the_needle();".into(), new: "the_pin();".into() }];
         desk.perform("f", Some(&desk.read("f")), Change::Edit { edits: &edits });
-        prop_assert_eq!(desk.bytes("f"), encode(&after, encoding).into_owned());
+        prop_assert_eq!(desk.bytes("f"), encoding.encode(&after));
         prop_assert_eq!(desk.workspace.inspect(&rel("f"), &desk.overlay).text().unwrap().encoding, encoding);
     }
 }

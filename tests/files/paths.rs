@@ -6,9 +6,10 @@ use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use outrigger::kernel::file::{FileNow, NewContent, WriteOrder, WriteOutcome};
+use outrigger::kernel::hash::ContentHash;
 use outrigger::kernel::path::RelPath;
 use outrigger::kernel::tool::{ListFiles, ReadFile, SearchFiles};
-use outrigger::workspace::{Workspace, content_hash};
+use outrigger::workspace::Workspace;
 
 use super::support::{Desk, order, rel, written};
 
@@ -224,7 +225,7 @@ fn a_folder_swapped_for_a_link_between_check_and_write_leads_nowhere() {
                 FileNow::Text(now) => Some(now.hash),
                 _ => None,
             };
-            assert_ne!(expected, Some(content_hash(b"outside")));
+            assert_ne!(expected, Some(ContentHash::of(b"outside")));
             let mut order = order("folder/a", None, &text);
             order.expected = expected;
             match desk.workspace.write(&order) {

@@ -10,9 +10,10 @@ use outrigger::kernel::file::{
     Encoding, FileNow, NewContent, OpenDocument, Overlay, TextNow, WriteOrder, WriteOutcome,
     WrittenThrough,
 };
+use outrigger::kernel::hash::ContentHash;
 use outrigger::kernel::path::RelPath;
 use outrigger::kernel::tool::{ReadFile, Replacement, SeenFile};
-use outrigger::workspace::{Workspace, content_hash};
+use outrigger::workspace::Workspace;
 use ropey::Rope;
 use tempfile::TempDir;
 
@@ -66,7 +67,7 @@ impl Desk {
             dirty,
             saved: fs::read(self.path(path))
                 .ok()
-                .map(|bytes| content_hash(&bytes)),
+                .map(|bytes| ContentHash::of(&bytes)),
         };
         let documents: &mut BTreeMap<_, _> = Arc::make_mut(&mut self.overlay);
         documents.insert(rel(path), document);
@@ -127,7 +128,7 @@ impl Desk {
 pub fn order(path: &str, over: Option<&[u8]>, text: &str) -> WriteOrder {
     WriteOrder {
         path: rel(path),
-        expected: over.map(content_hash),
+        expected: over.map(ContentHash::of),
         content: NewContent::Text {
             text: text.into(),
             encoding: Encoding::Utf8,
@@ -137,8 +138,8 @@ pub fn order(path: &str, over: Option<&[u8]>, text: &str) -> WriteOrder {
 
 pub fn written(before: Option<&[u8]>, after: Option<&[u8]>) -> WriteOutcome {
     WriteOutcome::Written {
-        before: before.map(content_hash),
-        after: after.map(content_hash),
+        before: before.map(ContentHash::of),
+        after: after.map(ContentHash::of),
         through: WrittenThrough::Disk,
     }
 }

@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use outrigger::kernel::conflict::{Change, Verdict};
 use outrigger::kernel::file::{FileNow, NewContent, TextSource, WriteOrder, WriteOutcome};
+use outrigger::kernel::hash::ContentHash;
 use outrigger::kernel::question::ConflictReason;
-use outrigger::workspace::content_hash;
 
 use super::support::{Desk, names, order, rel, written};
 
 fn deletion(path: &str, over: Option<&[u8]>) -> WriteOrder {
     WriteOrder {
         path: rel(path),
-        expected: over.map(content_hash),
+        expected: over.map(ContentHash::of),
         content: NewContent::Deleted,
     }
 }
@@ -210,7 +210,7 @@ fn a_save_in_flight_is_never_lost() {
             write.expected = match round % 2 {
                 0 => Some(first),
                 // What the editor may just have saved.
-                _ => Some(content_hash(&desk.bytes("f"))),
+                _ => Some(ContentHash::of(&desk.bytes("f"))),
             };
             let outcome = (write.expected.clone(), desk.workspace.write(&write));
             user.join().unwrap();
@@ -220,7 +220,7 @@ fn a_save_in_flight_is_never_lost() {
         let stands = String::from_utf8(desk.bytes("f")).unwrap();
         match outcome {
             (expected, WriteOutcome::Written { .. }) if stands == "ours" => {
-                assert_eq!(expected, Some(content_hash(last.as_bytes())));
+                assert_eq!(expected, Some(ContentHash::of(last.as_bytes())));
             }
             (_, WriteOutcome::Written { .. }) => {
                 assert_eq!(stands, *last);
@@ -249,8 +249,8 @@ fn unsaved_text_is_the_truth_and_a_clean_document_is_not_ahead_of_the_disk() {
         (&*now.text, now.source),
         ("typed\r\n", TextSource::UnsavedDocument)
     );
-    assert_eq!(now.hash, content_hash(b"typed\r\n"));
-    assert_eq!(now.disk, Some(content_hash(b"disk\r\n")));
+    assert_eq!(now.hash, ContentHash::of(b"typed\r\n"));
+    assert_eq!(now.disk, Some(ContentHash::of(b"disk\r\n")));
     assert!(!now.newer_disk);
 
     desk.put("f", "newer\r\n");

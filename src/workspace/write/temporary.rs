@@ -1,9 +1,10 @@
 //! The file beside the one that is written.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
@@ -11,9 +12,15 @@ use rustix::io::Errno;
 
 use super::super::fault::point;
 use super::{Old, Stop};
+use crate::kernel::hash::ContentHash;
 
 /// Names of files that are being written start so; listings leave them out, recovery removes them.
 pub(in super::super) const TEMPORARY_PREFIX: &str = ".outrigger-";
+
+/// Says in a temporary name which name it is for; recovery must not take one file's remains for another's.
+pub(in super::super) fn target_mark(target: &OsStr) -> String {
+    ContentHash::of(target.as_bytes()).short().to_owned()
+}
 
 /// A file that nobody knows yet; removed unless it got its name.
 pub(super) struct Temporary<'a> {
@@ -26,13 +33,17 @@ pub(super) struct Temporary<'a> {
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
 impl<'a> Temporary<'a> {
-    pub fn make(folder: &'a OwnedFd, mode: Mode) -> Result<Self, Stop> {
+    pub fn make(folder: &'a OwnedFd, target: &OsStr, mode: Mode) -> Result<Self, Stop> {
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         loop {
             let number = COUNTER.fetch_add(1, Ordering::Relaxed);
             // Short, so that a name at the system's limit can be replaced too.
-            let name = format!("{TEMPORARY_PREFIX}{:x}-{number:x}.tmp", std::process::id());
+            let mark = target_mark(target);
+            let name = format!(
+                "{TEMPORARY_PREFIX}{:x}-{number:x}-{mark}.tmp",
+                std::process::id()
+            );
             match rustix::fs::openat(folder, &name, flags, mode) {
                 Ok(file) => {
                     point("temporary made");
