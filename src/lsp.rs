@@ -18,6 +18,7 @@ mod edits;
 mod ending;
 mod errors;
 mod framing;
+mod mend;
 mod message;
 mod methods;
 mod outbox;

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    fn negotiate(capabilities: Value) -> Capabilities {
+    fn negotiate(capabilities: &Value) -> Capabilities {
         let params = json!({"capabilities": capabilities, "clientInfo": {"name": "Néovim"}});
         Capabilities::negotiate(&serde_json::from_value(params).unwrap())
     }
@@ -187,7 +187,7 @@ mod tests {
             (json!(["utf-16", "utf-32", "utf-8"]), PositionEncoding::Utf8),
         ];
         for (offered, want) in rows {
-            let client = negotiate(json!({"general": {"positionEncodings": offered}}));
+            let client = negotiate(&json!({"general": {"positionEncodings": offered}}));
             assert_eq!(client.encoding, want, "{offered}");
             let said = serde_json::to_value(client.server()).unwrap();
             let name = format!("{want:?}").to_lowercase().replace("utf", "utf-");
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn a_client_without_capabilities_is_asked_for_nothing() {
         assert_eq!(
-            negotiate(json!({})),
+            negotiate(&json!({})),
             Capabilities {
                 client: "Néovim".into(),
                 encoding: PositionEncoding::Utf16,
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_client_with_everything_gets_everything() {
-        let client = negotiate(json!({
+        let client = negotiate(&json!({
             "workspace": {"applyEdit": true, "workspaceEdit": {"documentChanges": true}},
             "window": {"workDoneProgress": true},
             "textDocument": {
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn an_unreadable_offer_is_none() {
         for offer in [json!(true), json!("yes"), json!({"events": "no"})] {
-            let client = negotiate(json!({"experimental": {"outrigger": offer}}));
+            let client = negotiate(&json!({"experimental": {"outrigger": offer}}));
             assert_eq!(client.offer, ClientOffer::default(), "{offer}");
         }
     }

@@ -37,7 +37,7 @@ pub fn read(name: &str, mut arguments: Vec<Value>) -> Result<Command, String> {
     }
     match name {
         RUN => read_run(arguments),
-        CANCEL => read_cancel(arguments),
+        CANCEL => read_cancel(&arguments),
         ANSWER => read_answer(arguments),
         _ => Err(format!(
             "there is no command `{name}`; there are {}",
@@ -60,7 +60,7 @@ fn read_run(arguments: Vec<Value>) -> Result<Command, String> {
     read_object(RUN, params).map(Command::Run)
 }
 
-fn read_cancel(arguments: Vec<Value>) -> Result<Command, String> {
+fn read_cancel(arguments: &[Value]) -> Result<Command, String> {
     match arguments.first() {
         None | Some(Value::Null) => Ok(Command::Cancel(None)),
         Some(Value::String(id)) => Ok(Command::Cancel(Some(RunId::new(id)))),

@@ -22,6 +22,9 @@ use crate::kernel::question::Question;
 /// Diagnostics shown on one file; more make editors slow and tell nobody anything.
 const SHOWN_PER_FILE: usize = 500;
 
+/// Lines of a question's detail in its diagnostic, which editors show in a small box or at the end of a line.
+const DETAIL_LINES: usize = 10;
+
 /// Name of ours where a tool gives its name.
 pub const SOURCE: &str = "outrigger";
 
@@ -271,7 +274,7 @@ pub fn render_question(question: &Question, client: &Capabilities) -> Diagnostic
             questions::kind_name(question).to_owned(),
         )),
         source: Some(SOURCE.to_owned()),
-        message: questions::text(question),
+        message: questions::text(question, DETAIL_LINES),
         data: client
             .diagnostics
             .data

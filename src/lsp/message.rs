@@ -6,6 +6,8 @@
 use serde_json::{Map, Value};
 use tower_lsp::jsonrpc::{Error, ErrorCode, Id, Request, Response};
 
+use super::mend;
+
 /// What the editor sent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Incoming {
@@ -19,7 +21,7 @@ pub enum Incoming {
 
 /// Reads a body.
 pub fn read(body: &[u8]) -> Incoming {
-    let fields = match serde_json::from_slice(body) {
+    let mut fields = match serde_json::from_slice(body) {
         Ok(Value::Object(fields)) => fields,
         Ok(Value::Array(_)) => {
             return refuse(
@@ -54,6 +56,9 @@ pub fn read(body: &[u8]) -> Incoming {
     if !fields.get("method").is_some_and(Value::is_string) {
         let why = "a message has a method, or a result or an error";
         return refuse(id.unwrap_or(Id::Null), ErrorCode::InvalidRequest, why);
+    }
+    if let Some(params) = fields.get_mut("params") {
+        mend::uris(params);
     }
     match serde_json::from_value(Value::Object(fields)) {
         Ok(request) => Incoming::Call(request),

@@ -19,8 +19,9 @@ pub fn kind_name(question: &Question) -> &'static str {
     }
 }
 
-/// What is asked: the title, and below it what is known.
-pub fn text(question: &Question) -> String {
+/// What is asked: the title, and below it what is known, in at most so many lines. (What is known can be a diff of a
+/// whole file; clients show it in full elsewhere.)
+pub fn text(question: &Question, most_lines: usize) -> String {
     let mut text = question.title.clone();
     if let QuestionKind::Command { command, .. } = &question.kind
         && !text.contains(command)
@@ -28,9 +29,13 @@ pub fn text(question: &Question) -> String {
         text.push_str("\n$ ");
         text.push_str(command);
     }
-    if !question.detail.trim().is_empty() {
+    let detail: Vec<&str> = question.detail.trim_end().lines().collect();
+    for line in detail.iter().take(most_lines) {
         text.push('\n');
-        text.push_str(question.detail.trim_end());
+        text.push_str(line);
+    }
+    if detail.len() > most_lines {
+        text.push_str(&format!("\n… {} more lines", detail.len() - most_lines));
     }
     text
 }
@@ -210,10 +215,16 @@ mod tests {
         };
         let mut asked = question(kind, &[]);
         asked.detail = "not on the list\n".into();
-        assert_eq!(text(&asked), "Overwrite a.rs?\n$ rm -r x\nnot on the list");
+        assert_eq!(
+            text(&asked, 9),
+            "Overwrite a.rs?\n$ rm -r x\nnot on the list"
+        );
         asked.title = "Run `rm -r x`?".into();
         asked.detail.clear();
-        assert_eq!(text(&asked), "Run `rm -r x`?");
+        assert_eq!(text(&asked, 9), "Run `rm -r x`?");
+        asked.detail = "+é\n-b\n+c\n".into();
+        assert_eq!(text(&asked, 3), "Run `rm -r x`?\n+é\n-b\n+c");
+        assert_eq!(text(&asked, 1), "Run `rm -r x`?\n+é\n… 2 more lines");
     }
 
     #[test]

@@ -38,6 +38,9 @@ use crate::protocol::method;
 use crate::protocol::question::{OpenedParams, ResolvedParams};
 use crate::protocol::run::EventParams;
 
+/// Lines of a question's detail in a message box.
+const DETAIL_LINES: usize = 30;
+
 /// A workspace that was opened for an editor.
 pub struct Opened {
     pub app: App,
@@ -131,7 +134,7 @@ impl Session {
                 shown.diagnostics.set_findings(&path, findings, version);
                 self.refresh(&mut shown, &path);
             }
-            Notice::Progress { run, progress } => self.progressed(run, progress),
+            Notice::Progress { run, progress } => self.progressed(&run, progress),
             Notice::Edit(order) => {
                 let session = Arc::clone(self);
                 tokio::spawn(async move { apply::apply(&session, order).await });
@@ -251,7 +254,7 @@ impl Session {
 
     /// In a client that knows nothing of us, a question is a message with buttons.
     fn ask_plainly(&self, question: &Question) -> Asked {
-        let mut message = questions::text(question);
+        let mut message = questions::text(question, DETAIL_LINES);
         if question.free_text {
             let hint = format!(
                 "\n(For an answer in your own words execute the command {} with \"{}\" and the words.)",
@@ -327,12 +330,12 @@ impl Session {
 
     // --- progress
 
-    fn progressed(self: &Arc<Self>, run: RunId, progress: Progress) {
+    fn progressed(self: &Arc<Self>, run: &RunId, progress: Progress) {
         if !self.client.progress {
             return;
         }
         let now = self.now_ms();
-        self.with_progress(&run, |shown| shown.update(progress, now));
+        self.with_progress(run, |shown| shown.update(progress, now));
     }
 
     /// Parks the runs, once, however many ask for it; all of them wait until it is done.

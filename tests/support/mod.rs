@@ -12,6 +12,11 @@
     reason = "`json!` makes values in place"
 )]
 
+mod documents;
+
+#[allow(unused_imports, reason = "each test binary uses a part of the harness")]
+pub use documents::position;
+
 use std::collections::{HashSet, VecDeque};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -108,6 +113,7 @@ impl Start {
             allowed: HashSet::from(["window/logMessage".to_owned()]),
             next_id: 1,
             initialized: false,
+            documents: documents::Documents::default(),
             errors,
             error_reader: Some(error_reader),
         };
@@ -153,6 +159,7 @@ pub struct Editor {
     allowed: HashSet<String>,
     next_id: i64,
     initialized: bool,
+    documents: documents::Documents,
     errors: Arc<Mutex<String>>,
     error_reader: Option<JoinHandle<()>>,
 }
@@ -161,6 +168,8 @@ impl Editor {
     /// Sends `initialize` and `initialized`; gives the result.
     pub fn initialize(&mut self, parameters: Value) -> Value {
         let result = self.request("initialize", parameters);
+        let encoding = result["capabilities"]["positionEncoding"].as_str();
+        self.documents.encoding = encoding.unwrap_or("utf-16").to_owned();
         self.notify("initialized", json!({}));
         self.initialized = true;
         result
@@ -169,6 +178,11 @@ impl Editor {
     /// The server's state folder.
     pub fn state_dir(&self) -> &Path {
         self.state.path()
+    }
+
+    /// The folder in which the server was started, unless the test named another.
+    pub fn workspace(&self) -> &Path {
+        self.workspace.path()
     }
 
     pub fn process_id(&self) -> u32 {
@@ -358,6 +372,15 @@ impl Editor {
             })
             .cloned()
             .collect()
+    }
+
+    /// Parameters of messages with this method that came and were not claimed. Waits for nothing.
+    pub fn waiting(&self, method: &str) -> impl Iterator<Item = &Value> {
+        let is_meant = move |message: &&Value| message["method"] == method;
+        self.inbox
+            .iter()
+            .filter(is_meant)
+            .map(|message| &message["params"])
     }
 
     /// Starts to read what the server writes.

@@ -1,0 +1,96 @@
+//! URIs that clients should have encoded and did not. A URI with a space or an `é` in it is none to a strict reader, which
+//! would drop the whole message: a document would be open and nobody would know.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// Fields that hold a URI, wherever they are in a message.
+const FIELDS: [&str; 2] = ["uri", "rootUri"];
+
+/// Encodes what is not encoded in the URIs of a message.
+pub fn uris(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                match field {
+                    Value::String(text) if FIELDS.contains(&name.as_str()) => {
+                        if let Cow::Owned(encoded) = encode(text) {
+                            *text = encoded;
+                        }
+                    }
+                    other => uris(other),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(uris),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Leaves alone what is right already.
+fn encode(uri: &str) -> Cow<'_, str> {
+    let bytes = uri.as_bytes();
+    let is_right = |(at, byte): (usize, &u8)| match byte {
+        b'%' => {
+            let digits = bytes.get(at + 1..at + 3).unwrap_or_default();
+            digits.len() == 2 && digits.iter().all(u8::is_ascii_hexdigit)
+        }
+        byte => byte.is_ascii_alphanumeric() || b"-._~:/?#@!$&'()*+,;=".contains(byte),
+    };
+    if bytes.iter().enumerate().all(is_right) {
+        return Cow::Borrowed(uri);
+    }
+    let mut encoded = String::with_capacity(uri.len() + 16);
+    for (at, byte) in bytes.iter().enumerate() {
+        if is_right((at, byte)) {
+            encoded.push(char::from(*byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    Cow::Owned(encoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lsp::places::parse_uri;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_no_uri_becomes_one_and_what_is_one_stays() {
+        let rows = [
+            ("file:///a/%C3%A9%20b.rs", "file:///a/%C3%A9%20b.rs"),
+            ("untitled:Untitled-1", "untitled:Untitled-1"),
+            ("git:/x?y=1#z", "git:/x?y=1#z"),
+            ("file:///a/é b.rs", "file:///a/%C3%A9%20b.rs"),
+            ("file:///a/[id].tsx", "file:///a/%5Bid%5D.tsx"),
+            ("file:///a/100%.txt", "file:///a/100%25.txt"),
+            ("file:///a/%4", "file:///a/%254"),
+            ("file:///c:\\a", "file:///c:%5Ca"),
+        ];
+        for (given, want) in rows {
+            assert_eq!(encode(given), want);
+            assert!(parse_uri(want).is_some(), "{want}");
+        }
+    }
+
+    #[test]
+    fn uris_are_found_wherever_they_are_and_nothing_else_is_touched() {
+        let mut message = json!({
+            "rootUri": "file:///é",
+            "workspaceFolders": [{"uri": "file:///a b", "name": "a b"}],
+            "textDocument": {"uri": "file:///ü", "text": "uri: é b"},
+        });
+        uris(&mut message);
+        assert_eq!(
+            message,
+            json!({
+                "rootUri": "file:///%C3%A9",
+                "workspaceFolders": [{"uri": "file:///a%20b", "name": "a b"}],
+                "textDocument": {"uri": "file:///%C3%BC", "text": "uri: é b"},
+            })
+        );
+    }
+}
