@@ -9,6 +9,7 @@
 //! [`place`] for ranges by the tool's [`columns`] → [`outcome::decide`] → `GateReport`. [`Gates`] is the door.
 
 pub mod cargo;
+pub mod catalogue;
 mod check;
 pub mod columns;
 pub mod disk;

@@ -66,6 +66,11 @@ impl<'a> Locator<'a> {
         self.roots
     }
 
+    /// What another locator over the same files is made from.
+    pub fn parts(&self) -> (&'a Roots, &'a dyn Sources) {
+        (self.roots, self.sources)
+    }
+
     /// The file a tool calls `name`: an absolute path, a `file:` URI, or relative to where it ran.
     pub fn find(&self, name: &str) -> Option<Rc<Named>> {
         self.find_from(&[], name)

@@ -1,0 +1,63 @@
+//! Jupyter notebooks: a place inside a cell.
+
+use serde::Deserialize;
+
+use crate::gates::columns::Columns;
+use crate::gates::locate::Named;
+use crate::gates::place::{Span, place as place_in};
+use crate::gates::text::SourceText;
+use crate::kernel::finding::Place;
+
+#[derive(Deserialize)]
+struct Notebook {
+    #[serde(default)]
+    cells: Vec<Cell>,
+}
+
+#[derive(Deserialize)]
+struct Cell {
+    #[serde(default)]
+    source: Source,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Source {
+    Text(String),
+    Lines(Vec<String>),
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}
+
+/// The place of `span` in a 0-based cell, counted over all cells; the range is relative to the cell. A notebook that is
+/// not understood gives its first character.
+pub fn place(named: &Named, cell: u32, columns: &Columns, span: Span) -> Option<Place> {
+    let whole = place_in(named, columns, Span::File);
+    let Some(source) = cell_text(named, cell) else {
+        return Some(whole);
+    };
+    let inner = Named {
+        file: named.file.clone(),
+        absolute: named.absolute.clone(),
+        text: Some(SourceText::new(source.into_bytes())),
+    };
+    Some(Place {
+        cell: Some(cell),
+        hash: whole.hash,
+        ..place_in(&inner, columns, span)
+    })
+}
+
+fn cell_text(named: &Named, cell: u32) -> Option<String> {
+    let text = named.text.as_ref()?;
+    let notebook: Notebook = serde_json::from_slice(text.body()).ok()?;
+    let cell = notebook.cells.into_iter().nth(cell as usize)?;
+    Some(match cell.source {
+        Source::Text(text) => text,
+        Source::Lines(lines) => lines.concat(),
+    })
+}
