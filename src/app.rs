@@ -7,6 +7,7 @@
 mod actor;
 mod clock;
 mod gather;
+mod load;
 mod perform;
 mod record;
 mod write;
@@ -20,7 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::kernel::State;
 use crate::kernel::diff::ByteEdit;
 use crate::kernel::effect::{Progress, Refusal, Reply};
-use crate::kernel::event::{Record, RunEvent, RunSpec};
+use crate::kernel::event::{Record, RunEvent, RunSpec, Steer};
 use crate::kernel::file::OpenDocument;
 use crate::kernel::finding::Finding;
 use crate::kernel::ids::{QuestionId, RunId};
@@ -91,6 +92,10 @@ pub enum Notice {
     Progress {
         run: RunId,
         progress: Progress,
+    },
+    /// A run that an earlier process did not end can be taken up again.
+    Parked {
+        run: RunId,
     },
     /// Change an open document in the editor. Told to one subscriber only.
     Edit(EditOrder),
@@ -171,6 +176,29 @@ impl App {
         self.command(Command::Cancel { run, by: by.into() })
     }
 
+    /// A word of the user to a run that is under way.
+    pub fn steer(
+        &self,
+        run: RunId,
+        steer: Steer,
+        by: impl Into<String>,
+    ) -> oneshot::Receiver<Result<Reply, Refusal>> {
+        self.command(Command::Steer {
+            run,
+            steer,
+            by: by.into(),
+        })
+    }
+
+    /// Takes up a run that an earlier process did not end.
+    pub fn resume(
+        &self,
+        run: RunId,
+        by: impl Into<String>,
+    ) -> oneshot::Receiver<Result<Reply, Refusal>> {
+        self.command(Command::Resume { run, by: by.into() })
+    }
+
     pub fn answer(
         &self,
         question: QuestionId,
@@ -242,6 +270,18 @@ impl App {
     /// Where a run's transcript is, or would be; `None` for a text that no run is called.
     pub fn transcript(&self, run: &RunId) -> Option<PathBuf> {
         self.state.transcript(run)
+    }
+
+    pub(crate) fn life(&self, run: RunId) {
+        self.post(actor::Post::Life(run));
+    }
+
+    pub(crate) fn tick(&self) {
+        self.post(actor::Post::Tick);
+    }
+
+    pub(crate) fn load(&self, run: RunId, records: Vec<Record>) {
+        self.post(actor::Post::Load(run, records));
     }
 
     pub(crate) fn fact(&self, run: RunId, event: RunEvent) {

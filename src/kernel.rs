@@ -3,6 +3,7 @@
 //! Inputs are what happened, effects are what is to be done; performers outside do it and answer with inputs. The facts of
 //! a run (see [`event::RunEvent::is_fact`]) fed again give the same state.
 
+mod commands;
 pub mod conflict;
 pub mod conversation;
 pub mod diff;

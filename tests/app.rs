@@ -78,6 +78,7 @@ impl Fixture {
             engine: Engine::React,
             model: "scripted:test".into(),
             fallback_model: None,
+            stall: Default::default(),
             policy,
             budget: Budget::default(),
         };

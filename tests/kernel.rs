@@ -7,8 +7,9 @@ mod kernel {
 use kernel::bench::{Bench, absent, call, reject, reply, text_file, tool, unsaved};
 use outrigger::kernel::conversation::{Block, ModelErrorKind, ModelFailure, Role};
 use outrigger::kernel::effect::{Effect, RefusalKind, Reply};
-use outrigger::kernel::event::{CommandPolicy, GateRound, RunEvent, RunOutcome};
+use outrigger::kernel::event::{CommandPolicy, GateRound, RunEvent, RunOutcome, Steer};
 use outrigger::kernel::file::{NewContent, WriteOutcome, WrittenThrough};
+use outrigger::kernel::policy::stall::{StallAction, StallPolicy};
 use outrigger::kernel::question::{Answer, ConflictReason, QuestionKind, QuestionState};
 use outrigger::kernel::run::{RunStatus, Verification, WaitingFor};
 
@@ -648,4 +649,282 @@ fn a_rate_limit_parks_the_run_until_the_named_time() {
     );
     bench.timer_fires();
     bench.request();
+}
+
+fn stalling(action: StallAction) -> Bench {
+    let mut bench = Bench::with("x", |spec| {
+        spec.stall = StallPolicy {
+            timeout_s: 10,
+            action,
+        }
+    });
+    bench.context();
+    bench.baseline(Vec::new());
+    bench
+}
+
+#[test]
+fn a_stall_is_noticed_once_and_not_while_something_lives() {
+    let mut bench = stalling(StallAction::Blocker);
+    bench.idle(9_000);
+    bench.lives();
+    bench.idle(9_000);
+    assert!(!bench.said(|effect| matches!(effect, Effect::StopWork { .. })));
+    bench.idle(2_000);
+    assert!(bench.said(|effect| matches!(effect, Effect::StopWork { .. })));
+    bench.idle(60_000);
+    assert!(
+        !bench.said(|effect| matches!(effect, Effect::StopWork { .. })),
+        "once only"
+    );
+    bench.fact(RunEvent::WorkStopped);
+    let question = bench.question();
+    assert!(
+        question.title.contains("11 s without a sign of life"),
+        "{}",
+        question.title
+    );
+    assert!(
+        question.detail.contains("Model turns: 0") && question.detail.contains("Tokens: 0"),
+        "{}",
+        question.detail
+    );
+    bench.idle(3_600_000);
+    assert!(
+        !bench.said(|effect| matches!(effect, Effect::StopWork { .. })),
+        "a human who thinks is no stall"
+    );
+    bench.answer(&question.id, choice("retry")).expect("taken");
+    let request = bench.request();
+    assert!(
+        format!("{:?}", request.messages).contains("without a sign of life"),
+        "what stalled is in the prompt"
+    );
+    bench.reply(reply("Nothing to do."));
+    assert!(
+        !format!("{:?}", bench.run().messages).contains("without a sign of life"),
+        "and not in the history"
+    );
+}
+
+#[test]
+fn a_second_stall_fails_a_run_that_retries() {
+    let mut bench = stalling(StallAction::Retry);
+    bench.idle(10_000);
+    bench.fact(RunEvent::WorkStopped);
+    bench.request();
+    bench.idle(10_000);
+    bench.fact(RunEvent::WorkStopped);
+    let (outcome, summary) = bench.ended();
+    assert_eq!(outcome, RunOutcome::Failed);
+    assert!(summary.text.contains("stalled"), "{}", summary.text);
+}
+
+#[test]
+fn a_hung_command_is_stopped_and_the_model_is_told() {
+    let mut bench = Bench::with("x", |spec| {
+        spec.stall = StallPolicy {
+            timeout_s: 10,
+            action: StallAction::Retry,
+        };
+        spec.policy.commands = CommandPolicy::Allow;
+    });
+    bench.context();
+    bench.baseline(Vec::new());
+    bench.reply(call("command", r#"{"command":"hang"}"#));
+    bench.idle(10_000);
+    bench.fact(RunEvent::WorkStopped);
+    let told = format!("{:?}", bench.request().messages.last());
+    assert!(told.contains("The command hung and was stopped"), "{told}");
+}
+
+#[test]
+fn a_hung_gate_and_a_baseline_that_was_stopped_with_it_run_again() {
+    let mut bench = stalling(StallAction::Retry);
+    bench.reply(call("write", r#"{"path":"a.rs","content":"a\n"}"#));
+    bench.inspected(absent());
+    bench.written();
+    bench.idle(10_000);
+    bench.fact(RunEvent::WorkStopped);
+    assert!(bench.said(|effect| matches!(
+        effect,
+        Effect::RunGates {
+            why: GateRound::Change,
+            ..
+        }
+    )));
+    bench.gates(Vec::new());
+    bench.request();
+
+    let mut bench = Bench::with("x", |spec| {
+        spec.stall = StallPolicy {
+            timeout_s: 10,
+            action: StallAction::Retry,
+        }
+    });
+    bench.context();
+    bench.idle(10_000);
+    bench.fact(RunEvent::WorkStopped);
+    assert!(bench.said(|effect| matches!(
+        effect,
+        Effect::RunGates {
+            why: GateRound::Baseline,
+            ..
+        }
+    )));
+    bench.request();
+}
+
+#[test]
+fn no_timeout_no_stall() {
+    let mut bench = Bench::with("x", |spec| spec.stall.timeout_s = 0);
+    bench.context();
+    bench.idle(u64::from(u32::MAX));
+    assert!(!bench.said(|effect| matches!(effect, Effect::StopWork { .. })));
+}
+
+#[test]
+fn the_same_call_with_the_same_result_is_told_then_asked_about() {
+    let mut bench = Bench::with("x", |spec| spec.policy.commands = CommandPolicy::Allow);
+    bench.context();
+    for turn in 1..=5 {
+        bench.reply(call("command", r#"{"command":"make"}"#));
+        bench.output("make: *** no rule", true);
+        if turn == 3 {
+            assert!(format!("{:?}", bench.request().messages.last()).contains("Do something else"));
+        }
+    }
+    let question = bench.question();
+    assert!(
+        matches!(question.kind, QuestionKind::Blocker { .. })
+            && question.detail.contains("no rule"),
+        "{question:?}"
+    );
+    bench
+        .answer(
+            &question.id,
+            Answer::Text {
+                text: "use cargo".into(),
+            },
+        )
+        .expect("taken");
+    let request = bench.request();
+    let last = request.messages.last().expect("a message");
+    assert!(
+        matches!(&last.blocks[..], [Block::ToolResult { .. }, Block::Text { text, .. }] if text.contains("use cargo")),
+        "results come first: {last:?}"
+    );
+}
+
+#[test]
+fn a_word_of_the_user_reaches_the_model_at_the_next_safe_point() {
+    let mut bench = Bench::with("x", |spec| spec.policy.commands = CommandPolicy::Allow);
+    bench.context();
+    bench.reply(call("command", r#"{"command":"make"}"#));
+    bench
+        .steer(Steer::Message {
+            text: "not in main".into(),
+        })
+        .expect("taken");
+    bench.steer(Steer::Pause).expect("taken");
+    bench.output("made", false);
+    assert!(
+        !bench.said(|effect| matches!(effect, Effect::CallModel { .. })),
+        "paused"
+    );
+    assert_eq!(
+        bench.run().waiting.as_ref().map(|waiting| waiting.what),
+        Some(WaitingFor::You)
+    );
+    bench
+        .steer(Steer::Model {
+            model: "better/one".into(),
+        })
+        .expect("taken");
+    bench.steer(Steer::GoOn).expect("taken");
+    let request = bench.request();
+    assert_eq!(request.model, "better/one");
+    assert!(format!("{:?}", request.messages.last()).contains("not in main"));
+}
+
+#[test]
+fn a_resumed_run_repeats_no_side_effect() {
+    // A write that may have happened is looked at.
+    let mut bench = Bench::started("x");
+    bench.context();
+    bench.baseline(Vec::new());
+    bench.reply(call("write", r#"{"path":"a.rs","content":"new\n"}"#));
+    bench.inspected(absent());
+    bench.write();
+    bench.restarted();
+    assert_eq!(bench.run().status, RunStatus::Interrupted);
+    bench.resume();
+    assert!(!bench.said(|effect| matches!(effect, Effect::Write { .. })));
+    bench.inspected(text_file("new\n"));
+    assert!(
+        bench.run().changes.contains_key(&bench.path("a.rs"))
+            && !bench.said(|effect| matches!(effect, Effect::Write { .. }))
+    );
+
+    // A command that had started is asked about.
+    let mut bench = Bench::with("x", |spec| spec.policy.commands = CommandPolicy::Allow);
+    bench.context();
+    bench.reply(call("command", r#"{"command":"deploy"}"#));
+    bench.restarted();
+    bench.resume();
+    assert!(!bench.said(|effect| matches!(effect, Effect::RunTool { .. })));
+    let question = bench.question();
+    assert!(
+        matches!(&question.kind, QuestionKind::Uncertain { command } if command == "deploy"),
+        "{question:?}"
+    );
+    for (answer, says) in [("done", "is done"), ("notDone", "not done")] {
+        let mut bench = bench.clone();
+        bench.answer(&question.id, choice(answer)).expect("taken");
+        assert!(format!("{:?}", bench.request().messages.last()).contains(says));
+    }
+    bench
+        .answer(&question.id, choice("runAgain"))
+        .expect("taken");
+    assert!(bench.said(|effect| matches!(effect, Effect::RunTool { .. })));
+}
+
+#[test]
+fn a_resumed_run_goes_on_with_what_is_safe() {
+    let mut bench = Bench::started("x");
+    bench.context();
+    bench.restarted();
+    bench.resume();
+    bench.request();
+    assert!(bench.said(|effect| matches!(
+        effect,
+        Effect::RunGates {
+            why: GateRound::Baseline,
+            ..
+        }
+    )));
+
+    let mut bench = Bench::started("x");
+    bench.context();
+    bench.reply(call("list", "{}"));
+    bench.restarted();
+    bench.resume();
+    assert!(
+        bench.said(|effect| matches!(effect, Effect::RunTool { .. })),
+        "what only reads is done again"
+    );
+
+    let mut bench = in_conflict();
+    bench.restarted();
+    let question = bench.question();
+    bench
+        .answer(&question.id, Answer::TakeAll)
+        .expect("an answer takes the run up");
+    assert!(!bench.run().parked && bench.said(|effect| matches!(effect, Effect::Inspect { .. })));
+
+    let mut bench = in_conflict();
+    bench.restarted();
+    let request = bench.cancel();
+    assert!(bench.replies(request).is_some());
+    assert_eq!(bench.ended().0, RunOutcome::Cancelled);
 }

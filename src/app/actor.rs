@@ -3,26 +3,33 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 
 use super::clock::Clock;
+use super::load;
 use super::perform::Performer;
 use super::record::Recorder;
 use super::{App, Config, EditOrder, Notice, StartError};
 use crate::gates::Gates;
 use crate::kernel::effect::{Effect, Refusal, RefusalKind, Reply};
-use crate::kernel::event::RunEvent;
+use crate::kernel::event::{Record, RunEvent};
 use crate::kernel::file::Overlay;
 use crate::kernel::ids::{RequestId, RunId};
 use crate::kernel::input::{Command, DocumentNews, Input, Stimulus};
 use crate::kernel::path::RelPath;
+use crate::kernel::time::Moment;
 use crate::kernel::tool::ToolUse;
 use crate::kernel::{State, step};
 use crate::store::mask::Mask;
 use crate::store::transcript::TranscriptError;
 use crate::workspace::Workspace;
+
+/// How finely stalls are noticed.
+const TICK: Duration = Duration::from_millis(250);
 
 type CommandReply = oneshot::Sender<Result<Reply, Refusal>>;
 
@@ -36,6 +43,11 @@ pub enum Post {
     /// Says whether there was somebody to take the order.
     Edit(EditOrder, oneshot::Sender<bool>),
     AwaitText(RelPath, Arc<str>, oneshot::Sender<bool>),
+    /// Something that the run waits for lives.
+    Life(RunId),
+    Tick,
+    /// A run that an earlier process began and did not end.
+    Load(RunId, Vec<Record>),
     /// Makes the run's transcript readable up to now.
     Flush(RunId, oneshot::Sender<()>),
     Park(oneshot::Sender<()>),
@@ -57,6 +69,7 @@ struct Actor {
     replies: HashMap<RequestId, CommandReply>,
     last_request: u64,
     watches: Vec<Watch>,
+    ticking: Option<JoinHandle<()>>,
 }
 
 /// Starts the actor's thread. Must be called inside a tokio runtime.
@@ -72,12 +85,12 @@ pub fn spawn(
     })?;
     let state = Arc::clone(&app.state);
     workspace.keep_out_of(state.path());
-    let mask = Mask::of_workspace(&config.root)?;
+    let mask = Arc::new(Mask::of_workspace(&config.root)?);
     let cache = state.path().join("cache");
     let actor = Actor {
         clock: Clock::new(),
         state: State::default(),
-        recorder: Recorder::new(state, mask),
+        recorder: Recorder::new(state, Arc::clone(&mask)),
         performer: Performer {
             app,
             runtime: Handle::current(),
@@ -91,7 +104,9 @@ pub fn spawn(
         replies: HashMap::new(),
         last_request: 0,
         watches: Vec::new(),
+        ticking: None,
     };
+    load::unfinished(actor.performer.app.clone(), mask);
     let started = thread::Builder::new()
         .name("app".to_owned())
         .spawn(move || actor.run(mailbox));
@@ -130,6 +145,9 @@ impl Actor {
                     });
                     self.tell_watches(&path);
                 }
+                Post::Life(run) => self.take(Stimulus::Life { run }),
+                Post::Tick => self.take(Stimulus::Tick),
+                Post::Load(run, records) => self.load(&run, records),
                 Post::Flush(run, reply) => {
                     if let Err(error) = self.recorder.flush(&run) {
                         tracing::error!(%run, "failed to {error}");
@@ -150,14 +168,67 @@ impl Actor {
     }
 
     fn take(&mut self, what: Stimulus) {
-        let effects = step(
+        let at = self.clock.now();
+        let effects = step(&mut self.state, Input { at, what });
+        self.perform_all(effects);
+        self.mind_the_time();
+    }
+
+    /// Lets time pass for the kernel while a run works; an idle process sleeps.
+    fn mind_the_time(&mut self) {
+        let works = self
+            .state
+            .runs
+            .values()
+            .any(|run| run.ended.is_none() && !run.parked);
+        if works == self.ticking.is_some() {
+            return;
+        }
+        if let Some(ticking) = self.ticking.take() {
+            ticking.abort();
+            return;
+        }
+        let app = self.performer.app.clone();
+        self.ticking = Some(self.performer.runtime.spawn(async move {
+            let mut interval = tokio::time::interval(TICK);
+            interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            loop {
+                interval.tick().await;
+                app.tick();
+            }
+        }));
+    }
+
+    /// Feeds the facts of an earlier process, and leaves the run parked. What they led to then has happened then.
+    fn load(&mut self, run: &RunId, records: Vec<Record>) {
+        if self.state.runs.contains_key(run) {
+            return;
+        }
+        let mut shown = Vec::new();
+        for record in records {
+            let at = Moment {
+                wall_ms: record.at,
+                mono_ms: record.mono,
+            };
+            if record.event.is_fact() {
+                let what = Stimulus::Fact {
+                    run: run.clone(),
+                    event: record.event,
+                };
+                shown.extend(step(&mut self.state, Input { at, what }));
+            }
+        }
+        let parked = Stimulus::Parked { run: run.clone() };
+        shown.extend(step(
             &mut self.state,
             Input {
                 at: self.clock.now(),
-                what,
+                what: parked,
             },
-        );
-        self.perform_all(effects);
+        ));
+        shown.retain(|effect| matches!(effect, Effect::Publish { .. } | Effect::Progress { .. }));
+        self.perform_all(shown);
+        self.tell(|| Notice::Parked { run: run.clone() });
     }
 
     /// Records a fact, then lets the kernel have it. A fact that cannot be recorded stops its run instead.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
@@ -101,6 +102,7 @@ impl Performer {
 
     pub fn call_model(&mut self, run: &RunId, call: ModelCallId, request: ModelRequest) {
         let (models, id) = (Arc::clone(&self.models), run.clone());
+        let pulse = Pulse::new(self.app.clone(), run.clone());
         let future = async move {
             let specs: Vec<ToolSpec> = tools::schema::specs()
                 .into_iter()
@@ -111,7 +113,10 @@ impl Performer {
                     schema: spec.schema,
                 })
                 .collect();
-            match models.call(&id, request, &specs, |_life| {}).await {
+            match models
+                .call(&id, request, &specs, |_life| pulse.beat())
+                .await
+            {
                 Ok(turn) => {
                     let read = |call: &crate::kernel::conversation::ToolCall| ReadCall {
                         id: call.id.clone(),
@@ -171,9 +176,16 @@ impl Performer {
             ToolUse::Command(command) => {
                 let commands = self.works.entry(run.clone()).or_default().commands.clone();
                 let root = self.root.clone();
+                let pulse = Pulse::new(self.app.clone(), run.clone());
                 self.start(
                     run,
-                    async move { finished(commands.run(&root, &command, |_bytes| {}).await) },
+                    async move {
+                        finished(
+                            commands
+                                .run(&root, &command, move |_bytes| pulse.beat())
+                                .await,
+                        )
+                    },
                     panicked,
                 );
             }
@@ -251,6 +263,7 @@ impl Performer {
         paths: Vec<RelPath>,
     ) {
         let gates = self.gates.clone();
+        let pulse = Pulse::new(self.app.clone(), run.clone());
         let tier = match why {
             GateRound::Baseline => Tier::Baseline,
             GateRound::Change => Tier::AfterChange,
@@ -259,7 +272,9 @@ impl Performer {
         let future = async move {
             RunEvent::GatesReported {
                 round,
-                reports: gates.run(GateRequest { paths, tier }, || {}).await,
+                reports: gates
+                    .run(GateRequest { paths, tier }, || pulse.beat())
+                    .await,
             }
         };
         self.start(run, future, move |panic| {
@@ -349,4 +364,31 @@ fn broken_client(panic: String) -> ModelFailure {
 
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Tells the actor that something lives, at most ten times a second.
+struct Pulse {
+    app: App,
+    run: RunId,
+    started: Instant,
+    /// Tenths of seconds after the start at which it was last told.
+    told: AtomicU64,
+}
+
+impl Pulse {
+    fn new(app: App, run: RunId) -> Self {
+        Self {
+            app,
+            run,
+            started: Instant::now(),
+            told: AtomicU64::new(0),
+        }
+    }
+
+    fn beat(&self) {
+        let now = millis(self.started.elapsed()) / 100;
+        if self.told.swap(now, Ordering::Relaxed) != now {
+            self.app.life(self.run.clone());
+        }
+    }
 }

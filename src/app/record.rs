@@ -22,10 +22,10 @@ struct Line {
 }
 
 impl Recorder {
-    pub fn new(state: Arc<StateDir>, mask: Mask) -> Self {
+    pub fn new(state: Arc<StateDir>, mask: Arc<Mask>) -> Self {
         Self {
             state,
-            mask: Arc::new(mask),
+            mask,
             open: HashMap::new(),
         }
     }
@@ -42,14 +42,19 @@ impl Recorder {
                 .state
                 .transcript(run)
                 .ok_or_else(|| TranscriptError::BadName(run.clone()))?;
-            let transcript = Transcript::create(&path, Arc::clone(&self.mask))?;
-            self.open.insert(
-                run.clone(),
+            let line = if path.exists() {
+                let (transcript, found) = Transcript::open_append(&path, Arc::clone(&self.mask))?;
                 Line {
                     transcript,
+                    last_seq: found.last_seq.unwrap_or_default(),
+                }
+            } else {
+                Line {
+                    transcript: Transcript::create(&path, Arc::clone(&self.mask))?,
                     last_seq: 0,
-                },
-            );
+                }
+            };
+            self.open.insert(run.clone(), line);
         }
         let record = |seq| Record {
             seq,

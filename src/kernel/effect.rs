@@ -108,6 +108,12 @@ pub enum Reply {
     Answered {
         question: QuestionId,
     },
+    Steered {
+        run: RunId,
+    },
+    Resumed {
+        run: RunId,
+    },
 }
 
 /// Why a client's command was not taken. For people: what failed and what to do next.

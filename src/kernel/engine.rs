@@ -1,5 +1,6 @@
 //! Engines: how a run thinks. Each takes the facts of its run and answers with effects.
 
+mod again;
 mod asking;
 mod calls;
 mod changes;

@@ -14,6 +14,7 @@ use super::finding::GateReport;
 use super::hash::ContentHash;
 use super::ids::{ChangeId, GateRoundId, ModelCallId, QuestionId, TimerId, ToolCallId};
 use super::path::RelPath;
+use super::policy::stall::StallPolicy;
 use super::question::{Answer, Question};
 use super::run::{RunStatus, Summary, Waiting};
 use super::tool::{PlanItem, ToolOutput, ToolUse};
@@ -113,6 +114,25 @@ pub struct RunSpec {
     pub fallback_model: Option<String>,
     pub policy: Policy,
     pub budget: Budget,
+    #[serde(default)]
+    pub stall: StallPolicy,
+}
+
+/// A word of the user to a run that is under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", tag = "type")]
+pub enum Steer {
+    /// The model is told at the next safe point.
+    Message {
+        text: String,
+    },
+    /// Nothing new is begun until the run goes on.
+    Pause,
+    GoOn,
+    /// Another model does the rest.
+    Model {
+        model: String,
+    },
 }
 
 /// A tool call with its arguments read, or why they could not be.
@@ -222,6 +242,18 @@ pub enum RunEvent {
         timer: TimerId,
     },
 
+    StallDetected {
+        idle_ms: u64,
+    },
+    Steered {
+        steer: Steer,
+        by: String,
+    },
+    /// A run whose process had ended is taken up again.
+    Resumed {
+        by: String,
+    },
+
     // Said by the kernel.
     StatusChanged {
         from: RunStatus,
@@ -295,6 +327,10 @@ pub enum RunEvent {
         added: u32,
         removed: u32,
     },
+    /// The run goes on after its process had ended: what is not certain.
+    Resuming {
+        uncertain: Vec<String>,
+    },
     Ended {
         outcome: RunOutcome,
         summary: Summary,
@@ -341,7 +377,10 @@ impl RunEvent {
             | Self::QuestionAnswered { .. }
             | Self::CancelRequested { .. }
             | Self::WorkStopped
-            | Self::TimerFired { .. } => true,
+            | Self::TimerFired { .. }
+            | Self::StallDetected { .. }
+            | Self::Steered { .. }
+            | Self::Resumed { .. } => true,
             Self::StatusChanged { .. }
             | Self::ModelCalled { .. }
             | Self::ModelRetried { .. }
@@ -357,6 +396,7 @@ impl RunEvent {
             | Self::GatesJudged { .. }
             | Self::ChangePlanned { .. }
             | Self::ChangeMade { .. }
+            | Self::Resuming { .. }
             | Self::Ended { .. } => false,
         }
     }
@@ -373,6 +413,10 @@ impl RunEvent {
             | Self::CancelRequested { .. }
             | Self::WorkStopped
             | Self::TimerFired { .. }
+            | Self::StallDetected { .. }
+            | Self::Steered { .. }
+            | Self::Resumed { .. }
+            | Self::Resuming { .. }
             | Self::StatusChanged { .. } => RecordKind::StateTransition,
             Self::ToolFinished { .. }
             | Self::FileInspected { .. }

@@ -1,7 +1,7 @@
 //! Everything that can happen to the kernel.
 
 use super::document::{DocumentChange, PositionEncoding};
-use super::event::{RunEvent, RunSpec};
+use super::event::{RunEvent, RunSpec, Steer};
 use super::hash::ContentHash;
 use super::ids::{QuestionId, RequestId, RunId};
 use super::path::RelPath;
@@ -23,6 +23,12 @@ pub enum Stimulus {
     },
     /// A fact of a run, already in its transcript.
     Fact { run: RunId, event: RunEvent },
+    /// A run that another process began and did not end. Its facts have been fed before.
+    Parked { run: RunId },
+    /// Something that the run waits for lives.
+    Life { run: RunId },
+    /// Time passes.
+    Tick,
     /// The editor said something about a document. Not part of any run's facts: what a run sees of it is.
     Document { path: RelPath, news: DocumentNews },
 }
@@ -35,6 +41,17 @@ pub enum Command {
         spec: RunSpec,
     },
     Cancel {
+        run: RunId,
+        by: String,
+    },
+    /// A word to a run that is under way.
+    Steer {
+        run: RunId,
+        steer: Steer,
+        by: String,
+    },
+    /// Take up a run whose process has ended.
+    Resume {
         run: RunId,
         by: String,
     },

@@ -57,6 +57,8 @@ pub enum QuestionKind {
         command: String,
         cwd: Option<RelPath>,
     },
+    /// A command had started when its process was cut off; nobody saw its end.
+    Uncertain { command: String },
     /// A limit of the run is reached.
     Budget { limit: String },
 }
@@ -72,6 +74,8 @@ pub enum BlockerReason {
     Model,
     /// No sign of life.
     Stall,
+    /// The same call with the same result, again and again.
+    Circles,
 }
 
 /// A proposal that meets other content.

@@ -19,6 +19,9 @@ pub mod choice {
     pub const ALLOW: &str = "allow";
     pub const ALLOW_RUN: &str = "allowForRun";
     pub const REJECT: &str = "reject";
+    pub const DONE: &str = "done";
+    pub const NOT_DONE: &str = "notDone";
+    pub const RUN_AGAIN: &str = "runAgain";
 }
 
 pub(super) fn offer(id: &str, label: &str, effect: &str) -> Choice {

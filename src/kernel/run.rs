@@ -6,13 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::conflict::{Change, Conflict, Proposal};
-use super::conversation::{Message, Usage};
+use super::conversation::{Block, Message, Usage};
 use super::event::{GateRound, ReadCall, RunOutcome, RunSpec};
 use super::file::WriteOrder;
 use super::finding::{Finding, Fingerprint};
 use super::hash::ContentHash;
 use super::ids::{ChangeId, GateId, GateRoundId, ModelCallId, QuestionId, RunId, TimerId};
 use super::path::RelPath;
+use super::policy::loops::Signature;
 use super::question::{Answer, Hunk};
 use super::time::Moment;
 use super::tool::{EditFile, PlanItem, SeenFile, WriteFile};
@@ -147,6 +148,10 @@ pub enum Stage {
         round: GateRoundId,
         said: String,
     },
+    /// A command had started when its process was cut off; a human is asked what became of it.
+    AskingUncertain {
+        question: QuestionId,
+    },
     /// A question is open.
     Asking {
         question: QuestionId,
@@ -229,6 +234,7 @@ pub struct Baseline {
 pub struct RunningRound {
     pub id: GateRoundId,
     pub why: GateRound,
+    pub paths: Vec<RelPath>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -251,7 +257,7 @@ pub struct Run {
     pub queue: VecDeque<ReadCall>,
     pub current: Option<CurrentCall>,
     /// Results of the current turn, in order.
-    pub results: Vec<super::conversation::Block>,
+    pub results: Vec<Block>,
     pub seen: BTreeMap<RelPath, SeenFile>,
     pub baseline: Option<Baseline>,
     pub rounds: Vec<RunningRound>,
@@ -275,6 +281,25 @@ pub struct Run {
     pub last_timer: TimerId,
     pub timer: Option<TimerId>,
     pub stopping: Option<String>,
+    /// Words of the user and of ours that the model is told after the present results.
+    pub words: Vec<Block>,
+    pub paused: bool,
+    /// What a pause holds back.
+    pub held: Option<Held>,
+    /// The last sign of life. Of this process, so not restored from a transcript.
+    pub last_life: Moment,
+    /// Stalls so far, and what is being stopped because it stalled.
+    pub stalls: u32,
+    pub stalled: Option<String>,
+    /// The stall that a question is about.
+    pub stall_detail: Option<String>,
+    /// Signatures of the latest tool calls.
+    pub recent: Vec<Signature>,
+    pub stuck: bool,
+    /// The last tool that ended, and its result.
+    pub last_result: Option<(String, String)>,
+    /// The process that worked on it has ended; nothing happens until it is resumed.
+    pub parked: bool,
     pub closing_text: String,
     pub ended: Option<(RunOutcome, Summary)>,
 }
@@ -287,6 +312,8 @@ pub struct ModelTalk {
     /// Failed calls in a row.
     pub failures: u32,
     pub compacted: bool,
+    /// What became of the last call, for the next one alone.
+    pub note: Option<String>,
     /// A note that the next call alone is shown; never part of the history.
     pub hint: Option<&'static str>,
     /// The output limit, once it had to be raised.
@@ -297,12 +324,21 @@ pub struct ModelTalk {
     pub on_fallback: bool,
 }
 
+/// What a paused run does when it goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    NextCall,
+    Model,
+}
+
 /// What a run-wide question decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunQuestion {
     Verification,
     Model,
     Budget,
+    Stall,
+    Circles,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -352,6 +388,17 @@ impl Run {
             last_timer: TimerId::default(),
             timer: None,
             stopping: None,
+            words: Vec::new(),
+            paused: false,
+            held: None,
+            last_life: at,
+            stalls: 0,
+            stalled: None,
+            stall_detail: None,
+            recent: Vec::new(),
+            stuck: false,
+            last_result: None,
+            parked: false,
             closing_text: String::new(),
             ended: None,
         }

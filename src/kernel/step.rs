@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::commands::on_command;
 use super::document::apply_changes;
-use super::effect::{Effect, Refusal, RefusalKind, Reply};
+use super::effect::{Effect, Reply};
 use super::engine;
 use super::event::RunEvent;
 use super::file::OpenDocument;
 use super::finding::Finding;
-use super::ids::{QuestionId, RequestId, RunId};
-use super::input::{Command, DocumentNews, Input, Stimulus};
+use super::ids::{QuestionId, RunId};
+use super::input::{DocumentNews, Input, Stimulus};
 use super::path::RelPath;
+use super::policy::stall::is_stalled;
 use super::question::{Answer, QuestionState};
-use super::questions;
-use super::run::Run;
+use super::run::{Run, RunStatus};
 use super::shift;
 use super::state::{Frame, State};
 use super::time::Moment;
@@ -24,6 +25,18 @@ pub fn step(state: &mut State, input: Input) -> Vec<Effect> {
     let mut effects = match input.what {
         Stimulus::Client { request, command } => on_command(state, request, command),
         Stimulus::Fact { run, event } => on_fact(state, input.at, &run, event),
+        Stimulus::Parked { run } => {
+            park(state, &run);
+            Vec::new()
+        }
+        Stimulus::Life { run } => {
+            if let Some(run) = state.runs.get_mut(&run) {
+                run.last_life = input.at;
+            }
+            // A token of the model is no reason to look at everything that is shown.
+            return Vec::new();
+        }
+        Stimulus::Tick => return tick(state, input.at),
         Stimulus::Document { path, news } => {
             on_document(state, path, news);
             Vec::new()
@@ -33,113 +46,32 @@ pub fn step(state: &mut State, input: Input) -> Vec<Effect> {
     effects
 }
 
-fn on_command(state: &mut State, request: RequestId, command: Command) -> Vec<Effect> {
-    match grant(state, &command) {
-        Err(refusal) => vec![Effect::Reply {
-            request,
-            reply: Err(refusal),
-        }],
-        Ok(Granted::Now(reply)) => vec![Effect::Reply {
-            request,
-            reply: Ok(reply),
-        }],
-        Ok(Granted::Fact { run, event, reply }) => {
-            let mut effects = vec![Effect::Accept {
-                run: run.clone(),
-                event,
-            }];
-            match reply {
-                Some(reply) => effects.push(Effect::Reply {
-                    request,
-                    reply: Ok(reply),
-                }),
-                None => state.stop_requests.push((run, request)),
-            }
-            effects
-        }
-        Ok(Granted::WhenStopped { run }) => {
-            state.stop_requests.push((run, request));
-            Vec::new()
-        }
-    }
-}
-
-enum Granted {
-    Now(Reply),
-    /// Becomes a fact; `None`: the reply waits until the run has stopped.
-    Fact {
-        run: RunId,
-        event: RunEvent,
-        reply: Option<Reply>,
-    },
-    WhenStopped {
-        run: RunId,
-    },
-}
-
-fn grant(state: &State, command: &Command) -> Result<Granted, Refusal> {
-    match command {
-        Command::Start { run, spec } => {
-            if spec.prompt.trim().is_empty() {
-                return Err(Refusal {
-                    kind: RefusalKind::InvalidParams,
-                    message: "the prompt is empty; say what the run shall do".to_owned(),
-                });
-            }
-            let event = RunEvent::RunStarted { spec: spec.clone() };
-            Ok(Granted::Fact {
-                run: run.clone(),
-                event,
-                reply: Some(Reply::Started { run: run.clone() }),
-            })
-        }
-        Command::Cancel { run: id, by } => {
-            let run = state.runs.get(id).ok_or_else(|| unknown_run(id))?;
-            if run.ended.is_some() {
-                return Ok(Granted::Now(Reply::Cancelled { run: id.clone() }));
-            }
-            if run.stopping.is_some() {
-                return Ok(Granted::WhenStopped { run: id.clone() });
-            }
-            Ok(Granted::Fact {
+/// Notices stalls: a fact of its own, so that what follows from it can be replayed.
+fn tick(state: &State, now: Moment) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    for (id, run) in &state.runs {
+        let idle_ms = now.since(run.last_life);
+        let what = run.waiting.as_ref().map(|waiting| waiting.what);
+        let busy =
+            run.ended.is_none() && run.stopping.is_none() && run.stalled.is_none() && !run.parked;
+        if busy && is_stalled(&run.spec.stall, idle_ms, what) {
+            effects.push(Effect::Accept {
                 run: id.clone(),
-                event: RunEvent::CancelRequested { by: by.clone() },
-                reply: None,
-            })
-        }
-        Command::Answer {
-            question: id,
-            answer,
-            by,
-        } => {
-            let question = state.questions.get(id).ok_or_else(|| Refusal {
-                kind: RefusalKind::UnknownQuestion,
-                message: format!(
-                    "there is no question {id}; list the open ones with outrigger/question/list"
-                ),
-            })?;
-            let answer = questions::accept(question, answer.clone())?;
-            let event = RunEvent::QuestionAnswered {
-                question: id.clone(),
-                answer,
-                by: by.clone(),
-            };
-            Ok(Granted::Fact {
-                run: question.run.clone(),
-                event,
-                reply: Some(Reply::Answered {
-                    question: id.clone(),
-                }),
-            })
+                event: RunEvent::StallDetected { idle_ms },
+            });
         }
     }
+    effects
 }
 
-fn unknown_run(id: &RunId) -> Refusal {
-    Refusal {
-        kind: RefusalKind::UnknownRun,
-        message: format!("there is no run {id} in this process; list them with outrigger/run/list"),
-    }
+fn park(state: &mut State, id: &RunId) {
+    let Some(run) = state.runs.get_mut(id).filter(|run| run.ended.is_none()) else {
+        return;
+    };
+    run.parked = true;
+    run.active_since = None;
+    run.waiting = None;
+    run.status = RunStatus::Interrupted;
 }
 
 fn on_fact(state: &mut State, now: Moment, id: &RunId, event: RunEvent) -> Vec<Effect> {
@@ -168,6 +100,7 @@ fn on_fact(state: &mut State, now: Moment, id: &RunId, event: RunEvent) -> Vec<E
         mark_answered(&mut frame, question, answer, by);
     }
     let was_over = run.ended.is_some();
+    run.last_life = now;
     engine::react::on_fact(&mut run, &mut frame, event);
     let mut effects = frame.effects;
     if run.ended.is_some() && !was_over {

@@ -105,10 +105,14 @@ async fn start(session: &Session, params: StartParams) -> Result<StartResult> {
         fallback_model: params.fallback_model,
         policy: params.policy,
         budget: params.budget,
+        stall: params.stall,
     });
     match taken(reply).await? {
         Reply::Started { run } => Ok(StartResult { run_id: run }),
-        Reply::Cancelled { .. } | Reply::Answered { .. } => Err(Error::internal_error()),
+        Reply::Cancelled { .. }
+        | Reply::Answered { .. }
+        | Reply::Steered { .. }
+        | Reply::Resumed { .. } => Err(Error::internal_error()),
     }
 }
 
@@ -136,7 +140,10 @@ async fn answer(session: &Session, params: AnswerParams) -> Result<AnswerResult>
         Reply::Answered { question } => Ok(AnswerResult {
             question_id: question,
         }),
-        Reply::Started { .. } | Reply::Cancelled { .. } => Err(Error::internal_error()),
+        Reply::Started { .. }
+        | Reply::Cancelled { .. }
+        | Reply::Steered { .. }
+        | Reply::Resumed { .. } => Err(Error::internal_error()),
     }
 }
 

@@ -15,6 +15,7 @@ pub fn kind_name(question: &Question) -> &'static str {
         QuestionKind::Overwrite(_) => "overwrite",
         QuestionKind::Blocker { .. } => "blocker",
         QuestionKind::Command { .. } => "command",
+        QuestionKind::Uncertain { .. } => "uncertain",
         QuestionKind::Budget { .. } => "budget",
     }
 }

@@ -135,6 +135,8 @@ impl Session {
                 self.refresh(&mut shown, &path);
             }
             Notice::Progress { run, progress } => self.progressed(&run, progress),
+            // Shown by `outrigger/run/list` as interrupted.
+            Notice::Parked { .. } => {}
             Notice::Edit(order) => {
                 let session = Arc::clone(self);
                 tokio::spawn(async move { apply::apply(&session, order).await });
@@ -440,6 +442,7 @@ fn file_of(question: &Question) -> Option<&RelPath> {
         QuestionKind::Overwrite(overwrite) => Some(&overwrite.path),
         QuestionKind::Blocker { .. }
         | QuestionKind::Command { .. }
+        | QuestionKind::Uncertain { .. }
         | QuestionKind::Budget { .. } => None,
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::conversation::Usage;
 use crate::kernel::event::{Budget, Engine, Policy, Record, RunOutcome};
 use crate::kernel::ids::{QuestionId, RunId};
+use crate::kernel::policy::stall::StallPolicy;
 use crate::kernel::run::{RunStatus, Summary, Waiting};
 use crate::kernel::tool::PlanItem;
 
@@ -27,6 +28,8 @@ pub struct StartParams {
     pub policy: Policy,
     #[serde(default)]
     pub budget: Budget,
+    #[serde(default)]
+    pub stall: StallPolicy,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

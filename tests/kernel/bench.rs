@@ -7,7 +7,7 @@ use outrigger::kernel::conversation::{
 };
 use outrigger::kernel::effect::{Effect, Refusal, Reply};
 use outrigger::kernel::event::{
-    Budget, Context, Engine, Policy, ReadCall, ReadTool, RunEvent, RunOutcome, RunSpec,
+    Budget, Context, Engine, Policy, ReadCall, ReadTool, RunEvent, RunOutcome, RunSpec, Steer,
 };
 use outrigger::kernel::file::{
     Encoding, FileNow, TextNow, TextSource, WriteOrder, WriteOutcome, WrittenThrough,
@@ -48,6 +48,7 @@ impl Bench {
             engine: Engine::React,
             model: "scripted:test".into(),
             fallback_model: None,
+            stall: Default::default(),
             policy: Policy::default(),
             budget: Budget::default(),
         };
@@ -317,6 +318,46 @@ impl Bench {
         let first = found.next();
         assert!(found.next().is_none(), "each request is answered once");
         first
+    }
+
+    /// Time passes without anything else.
+    pub fn idle(&mut self, ms: u64) {
+        self.now += ms;
+        self.last.clear();
+        self.feed(Stimulus::Tick);
+    }
+
+    pub fn lives(&mut self) {
+        self.last.clear();
+        self.feed(Stimulus::Life {
+            run: self.run.clone(),
+        });
+    }
+
+    pub fn steer(&mut self, steer: Steer) -> Result<Reply, Refusal> {
+        let request = self.command(Command::Steer {
+            run: self.run.clone(),
+            steer,
+            by: "tester".into(),
+        });
+        self.replies(request).expect("a reply")
+    }
+
+    /// The process ends, and another one reads the transcript.
+    pub fn restarted(&mut self) {
+        self.state = self.replayed();
+        self.last.clear();
+        self.feed(Stimulus::Parked {
+            run: self.run.clone(),
+        });
+    }
+
+    pub fn resume(&mut self) {
+        let request = self.command(Command::Resume {
+            run: self.run.clone(),
+            by: "tester".into(),
+        });
+        self.replies(request).expect("a reply").expect("resumed");
     }
 
     pub fn timer(&self) -> u64 {

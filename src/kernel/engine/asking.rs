@@ -1,8 +1,8 @@
 //! Questions that a tool call needs answered, and how it goes on with the answer.
 
 use super::calls::{complete, deny, fail, go_on, perform};
-use super::changes;
 use super::lifecycle::waits_for;
+use super::{changes, thinking};
 use crate::kernel::conflict::Conflict;
 use crate::kernel::diff;
 use crate::kernel::event::{ReadCall, ReadTool};
@@ -15,7 +15,7 @@ use crate::kernel::question::{
 };
 use crate::kernel::questions::{self, Draft, choice, offer, stop_offer};
 use crate::kernel::run::{
-    AskedConflict, CurrentCall, FileProposal, GivenAnswer, Run, Stage, WaitingFor,
+    AskedConflict, CurrentCall, FileProposal, GivenAnswer, Run, RunQuestion, Stage, WaitingFor,
 };
 use crate::kernel::state::Frame;
 use crate::kernel::tool::{AskUser, RunCommand, ToolUse};
@@ -206,11 +206,11 @@ pub fn on_answer(run: &mut Run, frame: &mut Frame<'_>, question: &QuestionId, an
             command_answered(run, frame, call, command, answer)
         }
         (None, _) => match said(frame, question, answer) {
-            Some(said) => complete(run, frame, &call.id, format!("The user answered: {said}")),
+            Some(said) => complete(run, frame, &call, format!("The user answered: {said}")),
             None => fail(
                 run,
                 frame,
-                &call.id,
+                &call,
                 "the question was not answered in words".to_owned(),
             ),
         },
@@ -260,7 +260,41 @@ fn command_answered(
     deny(
         run,
         frame,
-        &call.id,
+        &call,
         format!("The user did not allow the command.{why}"),
     );
+}
+
+/// The model repeats itself and does not listen.
+pub fn about_circles(run: &mut Run, frame: &mut Frame<'_>) {
+    let last = run
+        .last_result
+        .as_ref()
+        .map_or_else(String::new, |(tool, result)| {
+            format!("The call is `{tool}`, and its result each time:\n{result}")
+        });
+    run.recent.clear();
+    let draft = Draft {
+        title: "The agent makes the same call again and again, with the same result".to_owned(),
+        detail: last,
+        place: None,
+        kind: QuestionKind::Blocker {
+            reason: BlockerReason::Circles,
+        },
+        choices: vec![
+            offer(
+                choice::RETRY,
+                "Go on",
+                "the agent is told to try another way",
+            ),
+            offer(
+                choice::GIVE_UP,
+                "Give up",
+                "the run fails; what it has written stays",
+            ),
+            stop_offer(),
+        ],
+        free_text: true,
+    };
+    thinking::ask_about_run(run, frame, draft, RunQuestion::Circles);
 }

@@ -6,13 +6,21 @@ use crate::kernel::conversation::Block;
 use crate::kernel::effect::Effect;
 use crate::kernel::event::{CommandPolicy, ReadCall, ReadTool, RunEvent};
 use crate::kernel::ids::ToolCallId;
-use crate::kernel::run::{CurrentCall, FileProposal, Run, Stage, WaitingFor};
+use crate::kernel::policy::loops::{self, Circling, Signature};
+use crate::kernel::run::{CurrentCall, FileProposal, Held, Run, Stage, WaitingFor};
 use crate::kernel::state::Frame;
 use crate::kernel::tool::{ToolOutput, ToolUse};
 
 /// Takes the next calls until one has to be waited for; after the last one the model gets the results.
 pub fn advance(run: &mut Run, frame: &mut Frame<'_>) {
     while run.current.is_none() {
+        if std::mem::take(&mut run.stuck) {
+            return asking::about_circles(run, frame);
+        }
+        if run.paused {
+            run.held = Some(Held::NextCall);
+            return waits_for(run, frame, WaitingFor::You, "the run to be continued");
+        }
         let Some(call) = run.queue.pop_front() else {
             let results = std::mem::take(&mut run.results);
             thinking::add_blocks(run, results);
@@ -45,14 +53,14 @@ fn start(run: &mut Run, frame: &mut Frame<'_>, call: ReadCall) {
         },
     );
     let tool = match call.tool.clone() {
-        ReadTool::Malformed(why) => return fail(run, frame, &call.id, why),
+        ReadTool::Malformed(why) => return fail(run, frame, &call, why),
         ReadTool::Use(tool) => tool,
     };
     match tool {
         ToolUse::Plan(plan) => {
             run.plan.clone_from(&plan.items);
             frame.record(run, RunEvent::PlanUpdated { items: plan.items });
-            complete(run, frame, &call.id, "The plan is noted.".to_owned());
+            complete(run, frame, &call, "The plan is noted.".to_owned());
         }
         ToolUse::Read(_) | ToolUse::List(_) | ToolUse::Search(_) => perform(run, frame, call, tool),
         ToolUse::Command(command) => match (run.spec.policy.commands, run.commands_allowed) {
@@ -61,7 +69,7 @@ fn start(run: &mut Run, frame: &mut Frame<'_>, call: ReadCall) {
             }
             (CommandPolicy::Deny, _) => {
                 let reason = "Commands are not allowed in this run. Do without.";
-                deny(run, frame, &call.id, reason.to_owned());
+                deny(run, frame, &call, reason.to_owned());
             }
             (CommandPolicy::Ask, _) => asking::about_command(run, frame, call, &command),
         },
@@ -108,9 +116,9 @@ pub fn on_output(run: &mut Run, frame: &mut Frame<'_>, call: &ToolCallId, output
         run.seen.insert(seen.path.clone(), seen);
     }
     if output.is_error {
-        fail(run, frame, &current.call.id, output.text);
+        fail(run, frame, &current.call, output.text);
     } else {
-        complete(run, frame, &current.call.id, output.text);
+        complete(run, frame, &current.call, output.text);
     }
     go_on(run, frame);
 }
@@ -120,47 +128,75 @@ pub fn take_current(run: &mut Run, call: &ToolCallId) -> Option<CurrentCall> {
     run.current.take_if(|current| current.call.id == *call)
 }
 
-pub fn complete(run: &mut Run, frame: &mut Frame<'_>, call: &ToolCallId, text: String) {
+pub fn complete(run: &mut Run, frame: &mut Frame<'_>, call: &ReadCall, text: String) {
+    let text = with_loop_note(run, call, text);
     frame.record(
         run,
         RunEvent::ToolCompleted {
-            call: call.clone(),
+            call: call.id.clone(),
             result: text.clone(),
         },
     );
     run.results.push(Block::ToolResult {
-        call: call.clone(),
+        call: call.id.clone(),
         text,
         is_error: false,
     });
 }
 
-pub fn fail(run: &mut Run, frame: &mut Frame<'_>, call: &ToolCallId, error: String) {
+pub fn fail(run: &mut Run, frame: &mut Frame<'_>, call: &ReadCall, error: String) {
+    let error = with_loop_note(run, call, error);
     frame.record(
         run,
         RunEvent::ToolFailed {
-            call: call.clone(),
+            call: call.id.clone(),
             error: error.clone(),
         },
     );
     run.results.push(Block::ToolResult {
-        call: call.clone(),
+        call: call.id.clone(),
         text: error,
         is_error: true,
     });
 }
 
-pub fn deny(run: &mut Run, frame: &mut Frame<'_>, call: &ToolCallId, reason: String) {
+pub fn deny(run: &mut Run, frame: &mut Frame<'_>, call: &ReadCall, reason: String) {
     frame.record(
         run,
         RunEvent::ToolDenied {
-            call: call.clone(),
+            call: call.id.clone(),
             reason: reason.clone(),
         },
     );
     run.results.push(Block::ToolResult {
-        call: call.clone(),
+        call: call.id.clone(),
         text: reason,
         is_error: true,
     });
+}
+
+/// Takes note of a call's end. Who repeats a call and gets the same result is told so; who does not listen is stopped.
+fn with_loop_note(run: &mut Run, call: &ReadCall, result: String) -> String {
+    run.last_result = Some((call.name.clone(), result.clone()));
+    let arguments = match &call.tool {
+        ReadTool::Use(tool) => format!("{tool:?}"),
+        ReadTool::Malformed(why) => why.clone(),
+    };
+    run.recent
+        .push(Signature::of(&call.name, &arguments, &result));
+    if run.recent.len() > loops::WINDOW {
+        run.recent.remove(0);
+    }
+    match loops::judge(&run.recent) {
+        Circling::No => result,
+        Circling::Tell => {
+            format!(
+                "{result}\n(You have made this very call several times, with this very result. Do something else: read the file again, take a smaller step, or ask.)"
+            )
+        }
+        Circling::Stuck => {
+            run.stuck = true;
+            result
+        }
+    }
 }

@@ -44,7 +44,7 @@ pub fn inspect(
     });
 }
 
-fn look(run: &mut Run, frame: &mut Frame<'_>, call: &ToolCallId, path: RelPath) {
+pub fn look(run: &mut Run, frame: &mut Frame<'_>, call: &ToolCallId, path: RelPath) {
     waits_for(run, frame, WaitingFor::File, path.to_string());
     let overlay = frame.overlay();
     frame.perform(Effect::Inspect {
@@ -114,7 +114,7 @@ fn decide(run: &mut Run, frame: &mut Frame<'_>, case: Case, now: &FileNow) {
                     run.seen.remove(&path);
                 }
             }
-            fail(run, frame, &case.call.id, message);
+            fail(run, frame, &case.call, message);
         }
         Verdict::Conflict(conflict) => {
             asking::about_overwrite(run, frame, case.call, case.proposal, *conflict)
@@ -148,7 +148,7 @@ fn identical(run: &mut Run, frame: &mut Frame<'_>, call: &ReadCall, path: &RelPa
     complete(
         run,
         frame,
-        &call.id,
+        call,
         format!("{path} already has exactly this content; nothing was written."),
     );
 }
@@ -188,7 +188,7 @@ fn keep(
     let text = format!(
         "The user kept their own version of {path}; nothing was written.{why} Read it before you propose anything else for it."
     );
-    deny(run, frame, &call.id, text);
+    deny(run, frame, &call, text);
 }
 
 fn apply_answer(
@@ -256,7 +256,7 @@ fn apply_answer(
             fail(
                 run,
                 frame,
-                &case.call.id,
+                &case.call,
                 format!("Nothing was written to {path}: {message}"),
             );
         }
@@ -381,13 +381,13 @@ pub fn on_written(
             let error = format!(
                 "{path} keeps changing while it is written; nothing was written. Read it again."
             );
-            fail(run, frame, &call.id, error);
+            fail(run, frame, &call, error);
         }
         WriteOutcome::Failed { error } => {
             fail(
                 run,
                 frame,
-                &call.id,
+                &call,
                 format!("Nothing was written to {path}: {error}"),
             );
         }
@@ -402,7 +402,7 @@ pub fn on_written(
             fail(
                 run,
                 frame,
-                &call.id,
+                &call,
                 format!("It is not known whether {path} was written: {error}"),
             );
         }

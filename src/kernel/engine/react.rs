@@ -3,14 +3,15 @@
 
 use super::lifecycle::{cancel, end, set_status, waits_for};
 use super::thinking::{call_model, on_failure, on_reply, on_timer, say, spent};
-use super::{asking, calls, changes, prompt, render, verify};
+use super::{again, asking, calls, changes, prompt, render, verify};
+use crate::kernel::conversation::Block;
 use crate::kernel::effect::Effect;
-use crate::kernel::event::{Context, GateRound, ReadCall, RunEvent, RunOutcome};
+use crate::kernel::event::{Context, GateRound, ReadCall, RunEvent, RunOutcome, Steer};
 use crate::kernel::ids::QuestionId;
 use crate::kernel::policy::budget;
 use crate::kernel::question::Answer;
 use crate::kernel::questions::choice;
-use crate::kernel::run::{ModelTalk, Run, RunQuestion, RunStatus, WaitingFor};
+use crate::kernel::run::{Held, ModelTalk, Run, RunQuestion, RunStatus, WaitingFor};
 use crate::kernel::state::Frame;
 
 /// Feeds one fact. Facts of a run that is over or being stopped change nothing, save for what was written.
@@ -39,7 +40,43 @@ pub fn on_fact(run: &mut Run, frame: &mut Frame<'_>, fact: RunEvent) {
         }
         return;
     }
+    if run.parked {
+        // The process that worked on it has ended: nothing can have happened since, but that it is taken up.
+        match fact {
+            RunEvent::Resumed { .. } => again::on_resumed(run, frame),
+            RunEvent::CancelRequested { by } => {
+                run.parked = false;
+                end(
+                    run,
+                    frame,
+                    RunOutcome::Cancelled,
+                    format!("stopped by {by}"),
+                );
+            }
+            _ => {}
+        }
+        return;
+    }
+    if let Some(what) = run.stalled.clone() {
+        match fact {
+            RunEvent::WorkStopped => {
+                run.stalled = None;
+                again::on_stall_stopped(run, frame, &what);
+            }
+            RunEvent::CancelRequested { by } => {
+                run.stalled = None;
+                cancel(run, frame, &by);
+            }
+            RunEvent::Steered { steer, .. } => steered(run, frame, steer),
+            // What hung has ended just now, after all: too late, it is being stopped.
+            _ => {}
+        }
+        return;
+    }
     match fact {
+        RunEvent::StallDetected { idle_ms } => again::on_stall(run, frame, idle_ms),
+        RunEvent::Steered { steer, .. } => steered(run, frame, steer),
+        RunEvent::Resumed { .. } => again::on_resumed(run, frame),
         RunEvent::ContextGathered { context } => on_context(run, frame, &context),
         RunEvent::ModelReplied { call, turn, tools } => on_reply(run, frame, call, turn, tools),
         RunEvent::ModelFailed { call, failure } => on_failure(run, frame, call, &failure),
@@ -59,12 +96,39 @@ pub fn on_fact(run: &mut Run, frame: &mut Frame<'_>, fact: RunEvent) {
 
 pub fn begin(run: &mut Run, frame: &mut Frame<'_>) {
     set_status(run, frame, RunStatus::Planning, None);
+    gather(run, frame);
+    verify::start(run, frame, GateRound::Baseline, Vec::new());
+}
+
+/// Looks at the workspace for the model's first turn.
+pub fn gather(run: &Run, frame: &mut Frame<'_>) {
     let overlay = frame.overlay();
     frame.perform(Effect::Gather {
         run: run.id.clone(),
         overlay,
     });
-    verify::start(run, frame, GateRound::Baseline, Vec::new());
+}
+
+/// A word of the user.
+fn steered(run: &mut Run, frame: &mut Frame<'_>, steer: Steer) {
+    match steer {
+        Steer::Message { text } => run
+            .words
+            .push(Block::text(format!("The user says: {text}"))),
+        Steer::Pause => run.paused = true,
+        Steer::Model { model } => {
+            run.spec.model = model;
+            run.talk.on_fallback = false;
+        }
+        Steer::GoOn => {
+            run.paused = false;
+            match run.held.take() {
+                Some(Held::NextCall) => calls::advance(run, frame),
+                Some(Held::Model) => call_model(run, frame),
+                None => {}
+            }
+        }
+    }
 }
 
 fn on_context(run: &mut Run, frame: &mut Frame<'_>, context: &Context) {
@@ -108,7 +172,9 @@ fn on_answer(run: &mut Run, frame: &mut Frame<'_>, question: &QuestionId, answer
         Some((id, about)) if id == *question => on_run_answer(run, frame, about, answer),
         other => {
             run.run_question = other;
-            asking::on_answer(run, frame, question, answer);
+            if !again::on_uncertain_answer(run, frame, question, &answer) {
+                asking::on_answer(run, frame, question, answer);
+            }
         }
     }
 }
@@ -123,6 +189,8 @@ fn on_run_answer(run: &mut Run, frame: &mut Frame<'_>, about: RunQuestion, answe
             RunQuestion::Verification => "given up: the gates still reject the work",
             RunQuestion::Model => "given up: the model could not go on",
             RunQuestion::Budget => "given up: the budget is used up",
+            RunQuestion::Stall => "given up: the run had stalled",
+            RunQuestion::Circles => "given up: the agent went in circles",
         };
         end(run, frame, RunOutcome::Failed, text.to_owned());
         return;
@@ -141,6 +209,22 @@ fn on_run_answer(run: &mut Run, frame: &mut Frame<'_>, about: RunQuestion, answe
                 say(run, text);
             }
             call_model(run, frame);
+        }
+        RunQuestion::Stall => {
+            if let Answer::Text { text } = answer {
+                run.words
+                    .push(Block::text(format!("The user says: {text}")));
+            }
+            let what = run.stall_detail.take().unwrap_or_default();
+            again::after_stall(run, frame, &what);
+        }
+        RunQuestion::Circles => {
+            let words = match answer {
+                Answer::Text { text } => format!("The user says: {text}"),
+                _ => "You go in circles. Try another way.".to_owned(),
+            };
+            run.words.push(Block::text(words));
+            calls::advance(run, frame);
         }
         RunQuestion::Verification => {
             if picked == choice::CHECK_AGAIN {

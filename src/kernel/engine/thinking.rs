@@ -13,7 +13,7 @@ use crate::kernel::policy::recovery::{self, Recovery, Tried};
 use crate::kernel::policy::{compaction, stitch};
 use crate::kernel::question::{BlockerReason, QuestionKind};
 use crate::kernel::questions::{self, Draft, choice, offer, stop_offer};
-use crate::kernel::run::{ModelTalk, Run, RunQuestion, WaitingFor};
+use crate::kernel::run::{Held, ModelTalk, Run, RunQuestion, WaitingFor};
 use crate::kernel::state::Frame;
 
 /// Rounds in which an answer that the output limit cut is continued.
@@ -37,6 +37,14 @@ pub fn add_blocks(run: &mut Run, blocks: Vec<Block>) {
 
 /// Calls the model, unless a limit is reached: then a human is asked first.
 pub fn call_model(run: &mut Run, frame: &mut Frame<'_>) {
+    if run.paused {
+        run.held = Some(Held::Model);
+        return waits_for(run, frame, WaitingFor::You, "the run to be continued");
+    }
+    let words = std::mem::take(&mut run.words);
+    if !words.is_empty() {
+        add_blocks(run, words);
+    }
     let spent = spent(run, frame);
     if let Some(limit) = budget::reached(spent, &run.spec.budget) {
         let limit = limit.describe(&run.spec.budget);
@@ -71,8 +79,13 @@ pub fn call_model(run: &mut Run, frame: &mut Frame<'_>) {
     run.last_call = run.last_call.next();
     run.talk.calling = true;
     let mut messages = run.messages.clone();
-    if let Some(hint) = run.talk.hint {
-        let block = Block::text(hint);
+    let asides = run
+        .talk
+        .hint
+        .map(Block::text)
+        .into_iter()
+        .chain(run.talk.note.clone().map(Block::text));
+    for block in asides {
         match messages.last_mut() {
             Some(last) if last.role == Role::User => last.blocks.push(block),
             _ => messages.push(Message {

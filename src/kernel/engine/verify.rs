@@ -24,7 +24,11 @@ pub fn start(
 ) -> GateRoundId {
     run.last_round = run.last_round.next();
     let round = run.last_round;
-    run.rounds.push(RunningRound { id: round, why });
+    run.rounds.push(RunningRound {
+        id: round,
+        why,
+        paths: paths.clone(),
+    });
     frame.record(run, RunEvent::GatesStarted { round, why });
     frame.perform(Effect::RunGates {
         run: run.id.clone(),
@@ -90,7 +94,7 @@ pub fn on_reports(
                 )
                 .trim_end()
                 .to_owned();
-                calls::complete(run, frame, &current.call.id, text);
+                calls::complete(run, frame, &current.call, text);
                 calls::advance(run, frame);
             }
         }

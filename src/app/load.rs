@@ -1,0 +1,64 @@
+//! Runs that an earlier process began and did not end: found at start, and handed to the actor as they are.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::App;
+use crate::kernel::event::{Record, RunEvent};
+use crate::kernel::ids::RunId;
+use crate::store::mask::Mask;
+use crate::store::transcript::{Transcript, TranscriptError, read};
+
+/// Looks for them beside everything else; each is posted as it is found.
+pub fn unfinished(app: App, mask: Arc<Mask>) {
+    let looked = std::thread::Builder::new()
+        .name("load".to_owned())
+        .spawn(move || look(&app, &mask));
+    if let Err(error) = looked {
+        tracing::error!("failed to look for unfinished runs: {error}");
+    }
+}
+
+fn look(app: &App, mask: &Arc<Mask>) {
+    let Ok(entries) = std::fs::read_dir(app.state.runs()) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let name = path.file_stem().and_then(|stem| stem.to_str());
+        let run = name
+            .filter(|_| path.extension().is_some_and(|end| end == "jsonl"))
+            .map(RunId::new);
+        let Some(run) = run else { continue };
+        match records(&path, mask) {
+            Ok(Some(records)) => app.load(run, records),
+            Ok(None) => {}
+            Err(error) => tracing::error!(%run, "failed to {error}"),
+        }
+    }
+}
+
+/// All records of a run that has no end and that no other process works on.
+fn records(path: &Path, mask: &Arc<Mask>) -> Result<Option<Vec<Record>>, TranscriptError> {
+    // Opening tells whether another process writes it, and mends its end; it is let go again at once.
+    let found = match Transcript::open_append(path, Arc::clone(mask)) {
+        Ok((_, found)) => found,
+        Err(TranscriptError::Busy(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let Some(last) = found.last_seq else {
+        return Ok(None);
+    };
+    let end = read::<Record>(path, last.saturating_sub(1), 1)?;
+    if matches!(
+        end.records.last().map(|record| &record.event),
+        Some(RunEvent::Ended { .. })
+    ) {
+        return Ok(None);
+    }
+    let page = read::<Record>(path, 0, usize::MAX)?;
+    for bad in &page.bad_lines {
+        tracing::warn!(path = %path.display(), "a line of the transcript is skipped: {bad:?}");
+    }
+    Ok(Some(page.records))
+}
