@@ -7,6 +7,8 @@ mod support;
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use support::{Editor, Start, position};
@@ -639,4 +641,90 @@ fn a_uri_that_the_client_did_not_encode_finds_its_file() {
     job.editor.notification("window/showMessage", |params| {
         params["message"] == "Outrigger: done. Seen."
     });
+}
+
+/// Starts a run whose command writes its process group to a file and hangs; gives the run and the group.
+fn run_with_hanging_command(job: &mut Job) -> (String, i32) {
+    let command = "echo $$ > started.tmp && mv started.tmp started && sleep 600 & wait";
+    let turns = [
+        tool("c1", "command", json!({ "command": command })),
+        done("never said"),
+    ];
+    let model = job.model(&turns);
+    let params = json!({"prompt": "x", "model": model, "policy": {"commands": "allow"}});
+    let started = job.editor.request("outrigger/run/start", params);
+    let run = started["runId"].as_str().unwrap().to_owned();
+    let path = job.path("started");
+    let deadline = Instant::now() + support::DEADLINE;
+    while !path.exists() {
+        assert!(Instant::now() < deadline, "the command does not start");
+        // The file is the fact that is waited for; a request keeps the pace.
+        job.editor.request("outrigger/run/list", json!({}));
+    }
+    (run, job.read("started").trim().parse().unwrap())
+}
+
+/// Whether a process of the command's group is alive. Corpses that their new parent has not collected yet are not.
+fn is_running(group: i32) -> bool {
+    let listed = Command::new("ps")
+        .args(["-A", "-o", "pgid=,stat="])
+        .output()
+        .unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    listed.lines().any(|line| {
+        let mut fields = line.split_whitespace();
+        let of_group = fields.next() == Some(group.to_string().as_str());
+        of_group && fields.next().is_some_and(|state| !state.starts_with('Z'))
+    })
+}
+
+#[cfg(unix)]
+#[test]
+fn cancel_is_acknowledged_when_the_commands_processes_are_gone() {
+    let mut job = Job::new(knowing(), &[]);
+    let (run, group) = run_with_hanging_command(&mut job);
+    assert!(is_running(group));
+    let start = Instant::now();
+    let cancelled = job
+        .editor
+        .request("outrigger/run/cancel", json!({ "runId": run }));
+    assert!(!is_running(group), "the command outlives the cancel");
+    assert_eq!(cancelled, json!({"runId": run, "outcome": "cancelled"}));
+    assert!(
+        start.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        start.elapsed()
+    );
+    assert_eq!(job.end_of_run()["outcome"], "cancelled");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_end_of_the_editor_leaves_no_process_behind() {
+    type End = fn(&mut Editor);
+    let ends: [(&str, i32, End); 3] = [
+        ("input closed", 1, Editor::close_input),
+        ("shutdown and exit", 0, |editor| {
+            editor.request("shutdown", Value::Null);
+            editor.notify("exit", Value::Null);
+        }),
+        ("garbage", 2, |editor| {
+            editor.raw(b"garbage\r\n");
+            editor.response(Value::Null).unwrap_err();
+        }),
+    ];
+    for (name, code, end) in ends {
+        let mut job = Job::new(knowing(), &[]);
+        let (_, group) = run_with_hanging_command(&mut job);
+        end(&mut job.editor);
+        assert_eq!(job.editor.exit_code().0, code, "{name}");
+        // Killed is killed, but the system may need a moment to do it.
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while is_running(group) {
+            assert!(
+                Instant::now() < deadline,
+                "{name}: the command outlives the server"
+            );
+        }
+    }
 }

@@ -122,9 +122,9 @@ async fn process_ended(_process: u64) -> Option<()> {
     None
 }
 
-/// Waits until the operating system tells the process to end; gives the signal's number.
+/// Listens, from the call on, for the operating system to tell the process to end; gives the signal's number.
 #[cfg(unix)]
-pub async fn told_to_end() -> u8 {
+pub fn told_to_end() -> impl Future<Output = u8> {
     use futures::future::{FutureExt, select_all};
     use tokio::signal::unix::{SignalKind, signal};
 
@@ -140,19 +140,23 @@ pub async fn told_to_end() -> u8 {
             waits.push(async move { stream.recv().await.map(|()| number) }.boxed());
         }
     }
-    if !waits.is_empty()
-        && let (Some(number), _, _) = select_all(waits).await
-    {
-        return number;
+    async move {
+        if !waits.is_empty()
+            && let (Some(number), _, _) = select_all(waits).await
+        {
+            return number;
+        }
+        std::future::pending().await
     }
-    std::future::pending().await
 }
 
 #[cfg(not(unix))]
-pub async fn told_to_end() -> u8 {
-    match tokio::signal::ctrl_c().await {
-        Ok(()) => 2,
-        Err(_) => std::future::pending().await,
+pub fn told_to_end() -> impl Future<Output = u8> {
+    async {
+        match tokio::signal::ctrl_c().await {
+            Ok(()) => 2,
+            Err(_) => std::future::pending().await,
+        }
     }
 }
 

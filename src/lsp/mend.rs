@@ -1,15 +1,31 @@
-//! URIs that clients should have encoded and did not. A URI with a space or an `é` in it is none to a strict reader, which
-//! would drop the whole message: a document would be open and nobody would know.
+//! What clients send not quite as they should, made right before strict readers see it.
+//!
+//! * URIs that are not encoded. A URI with a space or an `é` in it is none to a strict reader, which would drop the whole
+//!   message: a document would be open and nobody would know.
+//! * Methods of ours without parameters, which stand for empty ones.
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Fields that hold a URI, wherever they are in a message.
 const FIELDS: [&str; 2] = ["uri", "rootUri"];
 
+/// Mends a request or a notification.
+pub fn call(fields: &mut Map<String, Value>) {
+    let method = fields.get("method").and_then(Value::as_str);
+    let is_ours = method.is_some_and(|method| method.starts_with("outrigger/"));
+    match fields.get_mut("params") {
+        Some(params) => uris(params),
+        None if is_ours => {
+            fields.insert("params".to_owned(), Value::Object(Map::new()));
+        }
+        None => {}
+    }
+}
+
 /// Encodes what is not encoded in the URIs of a message.
-pub fn uris(value: &mut Value) {
+fn uris(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {
@@ -73,6 +89,22 @@ mod tests {
         for (given, want) in rows {
             assert_eq!(encode(given), want);
             assert!(parse_uri(want).is_some(), "{want}");
+        }
+    }
+
+    #[test]
+    fn our_methods_always_have_parameters() {
+        let rows = [
+            (
+                json!({"method": "outrigger/run/list"}),
+                json!({"method": "outrigger/run/list", "params": {}}),
+            ),
+            (json!({"method": "shutdown"}), json!({"method": "shutdown"})),
+            (json!({"method": 7}), json!({"method": 7})),
+        ];
+        for (mut given, want) in rows {
+            call(given.as_object_mut().unwrap());
+            assert_eq!(given, want);
         }
     }
 

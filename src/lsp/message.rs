@@ -57,9 +57,7 @@ pub fn read(body: &[u8]) -> Incoming {
         let why = "a message has a method, or a result or an error";
         return refuse(id.unwrap_or(Id::Null), ErrorCode::InvalidRequest, why);
     }
-    if let Some(params) = fields.get_mut("params") {
-        mend::uris(params);
-    }
+    mend::call(&mut fields);
     match serde_json::from_value(Value::Object(fields)) {
         Ok(request) => Incoming::Call(request),
         Err(error) => {

@@ -1,15 +1,21 @@
 //! What waits to be written to the editor.
 //!
-//! Bounded by what is worth knowing, not by a number: while the editor does not read, only the newest diagnostics of a
-//! file and the newest report of a progress are kept. Everything else is kept in full and in order. A newer message takes
-//! the newest place, not that of the one it replaces: nothing is told before what it follows from.
+//! Bounded by what is worth knowing: while the editor does not read, only the newest diagnostics of a file, the newest
+//! report of a progress and the last [`EVENTS_KEPT`] events of runs are kept. (Events are numbered without a gap, so a
+//! client sees what it missed and asks for it.) Everything else is kept in full and in order. A newer message takes the
+//! newest place, not that of the one it replaces: nothing is told before what it follows from.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 use serde_json::Value;
 use tower_lsp::jsonrpc::{Request, Response};
+
+use crate::protocol::method;
+
+/// Events of runs that wait for an editor that does not read.
+const EVENTS_KEPT: usize = 4_096;
 
 /// A message to the editor.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -65,11 +71,14 @@ impl Outbox {
     }
 }
 
-/// Replaced messages leave a hole, so that places in `newest` stay valid until the holes are closed.
+/// Replaced messages leave a hole, so that places stay valid until the holes are closed.
 #[derive(Debug, Default)]
 struct Queue {
     messages: Vec<Option<Outgoing>>,
+    /// Places of messages of which only the newest matters.
     newest: HashMap<Topic, usize>,
+    /// Places of events, oldest first.
+    events: VecDeque<usize>,
     holes: usize,
     closed: bool,
 }
@@ -84,14 +93,12 @@ enum Topic {
 
 impl Queue {
     fn put(&mut self, message: Outgoing) {
-        if let Some(topic) = topic(&message) {
-            let place = self.messages.len();
-            if let Some(older) = self.newest.insert(topic, place)
-                && let Some(slot) = self.messages.get_mut(older)
-                && slot.take().is_some()
-            {
-                self.holes += 1;
-            }
+        let place = self.messages.len();
+        if let Some(replaced) = self.note(&message, place)
+            && let Some(slot) = self.messages.get_mut(replaced)
+            && slot.take().is_some()
+        {
+            self.holes += 1;
         }
         self.messages.push(Some(message));
         if self.holes > 64 && self.holes > self.messages.len() / 2 {
@@ -99,19 +106,31 @@ impl Queue {
         }
     }
 
-    fn close_holes(&mut self) {
-        self.messages.retain(Option::is_some);
-        self.holes = 0;
-        self.newest.clear();
-        for (place, message) in self.messages.iter().enumerate() {
-            if let Some(topic) = message.as_ref().and_then(topic) {
-                self.newest.insert(topic, place);
+    /// Remembers the message's place; gives the place of the one that it makes needless.
+    fn note(&mut self, message: &Outgoing, place: usize) -> Option<usize> {
+        match weight(message) {
+            Weight::MustArrive => None,
+            Weight::NewestOf(topic) => self.newest.insert(topic, place),
+            Weight::Event => {
+                self.events.push_back(place);
+                (self.events.len() > EVENTS_KEPT)
+                    .then(|| self.events.pop_front())
+                    .flatten()
             }
         }
     }
 
+    fn close_holes(&mut self) {
+        let messages = self.take();
+        for (place, message) in messages.iter().enumerate() {
+            self.note(message, place);
+        }
+        self.messages = messages.into_iter().map(Some).collect();
+    }
+
     fn take(&mut self) -> Vec<Outgoing> {
         self.newest.clear();
+        self.events.clear();
         self.holes = 0;
         std::mem::take(&mut self.messages)
             .into_iter()
@@ -120,16 +139,29 @@ impl Queue {
     }
 }
 
-/// `None`: the message must arrive.
-fn topic(message: &Outgoing) -> Option<Topic> {
+/// What it means to lose a message.
+enum Weight {
+    MustArrive,
+    NewestOf(Topic),
+    Event,
+}
+
+fn weight(message: &Outgoing) -> Weight {
     let Outgoing::Call(call) = message else {
-        return None;
+        return Weight::MustArrive;
     };
     if call.id().is_some() {
-        return None;
+        return Weight::MustArrive;
     }
-    let params = call.params()?;
-    match call.method() {
+    if call.method() == method::RUN_EVENT {
+        return Weight::Event;
+    }
+    topic(call).map_or(Weight::MustArrive, Weight::NewestOf)
+}
+
+fn topic(notification: &Request) -> Option<Topic> {
+    let params = notification.params()?;
+    match notification.method() {
         "textDocument/publishDiagnostics" => {
             let uri = params.get("uri")?.as_str()?;
             Some(Topic::Diagnostics(uri.to_owned()))
@@ -256,6 +288,23 @@ mod tests {
             ]
         );
         assert_eq!(outbox.lock().newest.len(), 0);
+    }
+
+    #[test]
+    fn of_events_the_last_are_kept_in_order() {
+        let outbox = Outbox::default();
+        let event = |seq: usize| call(method::RUN_EVENT, json!({"record": {"seq": seq}}));
+        let request = Outgoing::Call(Request::build("workspace/applyEdit").id(1).finish());
+        outbox.put(request.clone());
+        for seq in 0..3 * EVENTS_KEPT {
+            outbox.put(event(seq));
+            assert!(outbox.lock().messages.len() <= 2 * EVENTS_KEPT + 130);
+        }
+        let messages = outbox.take().unwrap();
+        let want: Vec<Outgoing> = (2 * EVENTS_KEPT..3 * EVENTS_KEPT).map(event).collect();
+        assert_eq!(messages[0], request);
+        assert_eq!(messages[1..], want);
+        assert_eq!(outbox.lock().events.len(), 0);
     }
 
     #[test]

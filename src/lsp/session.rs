@@ -5,6 +5,7 @@
 //! being answered) does so in a task of its own.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -116,7 +117,10 @@ impl Session {
                 session.question_opened(question);
             }
             while let Some(notice) = notices.recv().await {
-                session.take(notice);
+                // Whatever goes wrong with one notice, the editor hears of the next.
+                if catch_unwind(AssertUnwindSafe(|| session.take(notice))).is_err() {
+                    tracing::error!("showing a notice panicked; the editor may miss something");
+                }
             }
         });
     }
