@@ -9,6 +9,8 @@
 mod captures;
 #[path = "gates/compare.rs"]
 mod compare;
+#[path = "gates/hostile.rs"]
+mod hostile;
 #[path = "gates/real_cargo.rs"]
 mod real_cargo;
 
@@ -23,9 +25,8 @@ fn fixtures() {
     let captures = captures::all(&root);
     let mut right = 0;
     for capture in &captures {
-        let read = std::panic::catch_unwind(|| {
-            compare::differences(&capture.report(), &capture.expected)
-        });
+        let read =
+            std::panic::catch_unwind(|| compare::differences(&capture.report(), &capture.expected));
         match read {
             Ok(differences) if differences.is_empty() => {
                 right += 1;

@@ -50,8 +50,6 @@ struct Metadata {
 struct Rule {
     #[serde(default)]
     docs: Option<Docs>,
-    #[serde(default)]
-    deprecated: Option<serde_json::Value>,
 }
 
 #[derive(Deserialize)]
@@ -130,8 +128,7 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
                 let named = reading.locator.find(&item.file);
                 for message in &item.messages {
                     if !is_ignored_notice(message) {
-                        let finding =
-                            finding(reading, message, named.as_deref(), &report.metadata);
+                        let finding = finding(reading, message, named.as_deref(), &report.metadata);
                         parsed.findings.push(finding);
                     }
                 }
@@ -224,7 +221,6 @@ fn href(rule: &str, metadata: &Metadata) -> Option<String> {
     {
         return Some(url);
     }
-    let _ = known.and_then(|rule| rule.deprecated);
     // Rules of ESLint's own have no plugin before a slash.
     (!rule.contains('/')).then(|| format!("https://eslint.org/docs/latest/rules/{rule}"))
 }
