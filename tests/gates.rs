@@ -9,6 +9,8 @@
 mod captures;
 #[path = "gates/compare.rs"]
 mod compare;
+#[path = "gates/hostile.rs"]
+mod hostile;
 #[path = "gates/real_cargo.rs"]
 mod real_cargo;
 

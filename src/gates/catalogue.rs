@@ -1,7 +1,7 @@
 //! The tools we know: how each one's report is read and judged.
 
 use super::locate::{Roots, Sources};
-use super::outcome::Verdicts;
+use super::outcome::{ReportState, Verdicts};
 use super::output::{Invocation, ToolOutput};
 use super::readers::{
     biome, cargo, clang, eslint, gcc, generic, go, jest, libtest, mypy, oxlint, plain_linters,
@@ -147,7 +147,14 @@ impl Tool {
         files: (&Roots, &dyn Sources),
     ) -> GateReport {
         let reading = Reading::new(GateId::new(self.name), self.source, invocation, files);
-        let parsed = (self.read)(&reading, output);
+        let mut parsed = (self.read)(&reading, output);
+        if parsed.report == ReportState::Absent
+            && parsed.findings.is_empty()
+            && parsed.troubles.is_empty()
+            && let Some(other) = generic::structured(&reading, output)
+        {
+            parsed = other;
+        }
         reading.report(&self.verdicts, output, parsed)
     }
 }

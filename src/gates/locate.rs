@@ -136,6 +136,17 @@ impl<'a> Locator<'a> {
             .is_some_and(|path| !path.components().any(|part| FOREIGN.contains(&part)))
     }
 
+    /// Whether a file that was named is no longer there.
+    pub fn is_gone(&self, file: &SourceFile) -> bool {
+        let SourceFile::Workspace(path) = file else {
+            return false;
+        };
+        self.roots
+            .workspace
+            .iter()
+            .all(|root| !self.sources.exists(&join(root, path.as_str())))
+    }
+
     fn absolute(&self, bases: &[&str], name: &str) -> Option<String> {
         let name = clean(name)?;
         if let Some(absolute) = as_absolute(&name) {

@@ -137,7 +137,13 @@ impl<'a> Reading<'a> {
     }
 
     /// Decides the outcome and puts the report together.
-    pub fn report(&self, verdicts: &Verdicts, output: &ToolOutput, parsed: Parsed) -> GateReport {
+    pub fn report(
+        &self,
+        verdicts: &Verdicts,
+        output: &ToolOutput,
+        mut parsed: Parsed,
+    ) -> GateReport {
+        self.drop_stale(&mut parsed);
         let missing = missing_text(output);
         let facts = Facts {
             exit: &output.exit,
@@ -181,6 +187,26 @@ impl<'a> Reading<'a> {
         }
     }
 
+    /// A file that went away between the change and the check is nobody's failure.
+    fn drop_stale(&self, parsed: &mut Parsed) {
+        let (stale, fresh) =
+            std::mem::take(&mut parsed.findings)
+                .into_iter()
+                .partition(|finding| {
+                    finding.place.as_ref().is_some_and(|place| {
+                        place.hash.is_none() && self.locator.is_gone(&place.file)
+                    })
+                });
+        parsed.findings = fresh;
+        let stale: Vec<Finding> = stale;
+        for finding in stale.iter().take(MAX_NOTE_LINES) {
+            parsed
+                .notes
+                .push(format!("{} is gone: {}", finding.at(), finding.message));
+        }
+        parsed.broken |= !stale.is_empty();
+    }
+
     fn explain(
         &self,
         outcome: Outcome,
@@ -220,6 +246,7 @@ impl<'a> Reading<'a> {
 
     fn finish(&self, findings: &mut Vec<Finding>, notes: &mut Vec<String>) {
         for finding in findings.iter_mut() {
+            finding.code = finding.code.take().filter(|code| !code.is_empty());
             // An empty message breaks the whole list in some editors.
             if finding.message.is_empty() {
                 finding.message = finding

@@ -50,8 +50,6 @@ struct Metadata {
 struct Rule {
     #[serde(default)]
     docs: Option<Docs>,
-    #[serde(default)]
-    deprecated: Option<serde_json::Value>,
 }
 
 #[derive(Deserialize)]
@@ -223,7 +221,6 @@ fn href(rule: &str, metadata: &Metadata) -> Option<String> {
     {
         return Some(url);
     }
-    let _ = known.and_then(|rule| rule.deprecated);
     // Rules of ESLint's own have no plugin before a slash.
     (!rule.contains('/')).then(|| format!("https://eslint.org/docs/latest/rules/{rule}"))
 }

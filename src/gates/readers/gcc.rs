@@ -5,7 +5,7 @@ use std::rc::Rc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::json::{self, Found};
+use super::json;
 use super::lines::{head, severity};
 use super::sarif;
 use crate::gates::columns::{Columns, Tab, Unit};
@@ -182,8 +182,8 @@ fn finding(reading: &Reading<'_>, item: &Item) -> Finding {
 
 fn place_of(reading: &Reading<'_>, location: &Location) -> Option<Place> {
     let start = location.start.as_ref().or(location.caret.as_ref())?;
+    // GCC 9 and 10 have only `column`, which was of bytes then.
     let column = |point: &Point| point.byte_column.unwrap_or(point.column);
-    let columns = columns_of(start);
     let span = match &location.finish {
         Some(finish) if finish.file == start.file => Span::Exact {
             start: (start.line, column(start)),
@@ -191,12 +191,7 @@ fn place_of(reading: &Reading<'_>, location: &Location) -> Option<Place> {
         },
         Some(_) | None => Span::Start(start.line, column(start)),
     };
-    reading.place(&start.file, &columns, span)
-}
-
-/// GCC 9 and 10 have only `column`, which was of bytes then.
-fn columns_of(_point: &Point) -> Columns {
-    BYTES
+    reading.place(&start.file, &BYTES, span)
 }
 
 fn fixit(reading: &Reading<'_>, item: &Item) -> Option<Fix> {
@@ -349,11 +344,9 @@ pub fn option_of(message: &str) -> (&str, Option<&str>) {
         .and_then(|text| text.rsplit_once(" ["))
     {
         Some((text, option)) if option.starts_with('-') && !option.contains(' ') => {
+            // `-Werror,-Wunused` and `-Werror=unused` are the same warning.
             let option = option.split(',').next_back().unwrap_or(option);
-            (
-                text,
-                Some(option.strip_prefix("-Werror=").unwrap_or(option)).filter(|_| true),
-            )
+            (text, Some(option))
         }
         Some(_) | None => (message, None),
     }
@@ -375,13 +368,31 @@ pub fn gnu(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
         columns: BYTES,
         bases: entered_folders(&plain(&output.stdout)),
     };
-    text.read(&plain(&output.stdout), &mut parsed);
+    let stdout = plain(&output.stdout);
+    text.read(&stdout, &mut parsed);
     text.read(&plain(&output.stderr), &mut parsed);
+    if let Some(compiler) = echoed_compiler(&stdout) {
+        for finding in &mut parsed.findings {
+            compiler.clone_into(&mut finding.source);
+        }
+    }
     if parsed.report == ReportState::Absent && output.exit.code() == Some(0) {
         parsed.report = ReportState::Whole;
     }
-    let _ = Found::<()>::Absent;
     parsed
+}
+
+/// The compiler in the commands that `make` echoes.
+fn echoed_compiler(stdout: &str) -> Option<&'static str> {
+    stdout.lines().find_map(|line| {
+        let program = line.split_whitespace().next()?;
+        let name = program.rsplit('/').next().unwrap_or(program);
+        match name.split('-').next().unwrap_or(name) {
+            "gcc" | "g++" | "cc" | "c++" => Some("gcc"),
+            "clang" | "clang++" => Some("clang"),
+            _ => None,
+        }
+    })
 }
 
 /// The folders of `make[1]: Entering directory '…'`, the last one first. They come on stdout while the compiler speaks on

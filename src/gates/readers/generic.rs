@@ -26,6 +26,13 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
     read(&reading, output)
 }
 
+/// The same for a known tool that was told to print another form than its own; text is left to the tool's reader.
+pub fn structured(reading: &Reading<'_>, output: &ToolOutput) -> Option<Parsed> {
+    let (_, read) = recognise(output)?;
+    let parsed = read(reading, output);
+    (parsed.report != ReportState::Absent).then_some(parsed)
+}
+
 /// The form of a report: whose it is, where it is one tool's own, and its reader.
 fn recognise(output: &ToolOutput) -> Option<(Option<&'static str>, Read)> {
     let streams = output

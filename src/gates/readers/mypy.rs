@@ -17,7 +17,7 @@ use crate::kernel::finding::{Finding, Place, Severity};
 
 const JSON: Columns = Columns::new(Unit::Bytes).column_from(0);
 const TEXT: Columns = Columns::new(Unit::Bytes).inclusive();
-/// Syntax errors of the native parser.
+/// Syntax errors, of both parsers.
 const SYNTAX: Columns = Columns::new(Unit::CodePoints);
 const NATIVE_DEFAULT_SINCE: Version = Version { major: 2, minor: 4 };
 const NATIVE_SINCE: Version = Version { major: 2, minor: 0 };
@@ -63,6 +63,14 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
     for line in text.lines().chain(plain(&output.stderr).lines()) {
         add_text(reading, line, &mut parsed);
     }
+    // `mypy.ini: [mypy]: Unrecognized option: …` is said, and the check goes on.
+    parsed.notes.extend(
+        plain(&output.stderr)
+            .lines()
+            .filter(|line| line.contains(": [mypy"))
+            .take(20)
+            .map(str::to_owned),
+    );
     let silent = text.trim().is_empty();
     if output.exit.code() == Some(0) && parsed.report == ReportState::Absent {
         // With `--output json` a clean run prints nothing, or the line of success.
@@ -161,11 +169,11 @@ fn place_of(reading: &Reading<'_>, named: &Named, item: &Item, how: Counting) ->
         start: (line, column),
         end: (end_line, end),
     });
+    if item.code.as_deref() == Some("syntax") {
+        return place(named, &SYNTAX, Span::Start(line, column));
+    }
     match how {
         Counting::Bytes => place(named, &JSON, exact),
-        Counting::Native if item.code.as_deref() == Some("syntax") => {
-            place(named, &SYNTAX, Span::Start(line, column))
-        }
         Counting::Native => {
             let end = end.map(|end| (end_line, end));
             let found = named

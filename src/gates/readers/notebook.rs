@@ -61,3 +61,28 @@ fn cell_text(named: &Named, cell: u32) -> Option<String> {
         Source::Lines(lines) => lines.concat(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gates::columns::Unit;
+    use crate::kernel::finding::SourceFile;
+
+    #[test]
+    fn places_are_relative_to_the_cell() {
+        let json =
+            r##"{"cells": [{"source": ["# T\n"]}, {"source": ["a\n", "s = \"é😀\"; bad\n"]}]}"##;
+        let named = Named {
+            file: SourceFile::Outside("/x.ipynb".to_owned()),
+            absolute: "/x.ipynb".to_owned(),
+            text: Some(SourceText::new(json.as_bytes().to_vec())),
+        };
+        let columns = Columns::new(Unit::CodePoints);
+        let found = place(&named, 1, &columns, Span::Start(2, 11)).unwrap();
+        assert_eq!(found.cell, Some(1));
+        assert_eq!(found.range.start.line, 1);
+        assert_eq!((found.range.start.utf32, found.range.start.utf16), (10, 11));
+        let gone = place(&named, 7, &columns, Span::Start(2, 11)).unwrap();
+        assert_eq!((gone.cell, gone.range.start.line), (None, 0));
+    }
+}

@@ -96,7 +96,7 @@ impl Matcher {
             return Err(PatternError::NoMessage(last.regexp.clone()));
         }
         for pattern in declared {
-            let regex = RegexBuilder::new(&pattern.regexp)
+            let regex = RegexBuilder::new(&from_javascript(&pattern.regexp))
                 .backtrack_limit(STEP_LIMIT)
                 .build()
                 .map_err(|error| PatternError::Regexp(pattern.regexp.clone(), error.to_string()))?;
@@ -369,6 +369,30 @@ impl Parts {
     }
 }
 
+/// JavaScript reads a dash after a class escape, as in `[\w-.]`, as a dash; here it has to be escaped.
+fn from_javascript(regexp: &str) -> String {
+    let mut out = String::with_capacity(regexp.len() + 4);
+    let mut in_class = false;
+    let mut letters = regexp.chars().peekable();
+    while let Some(c) = letters.next() {
+        out.push(c);
+        match c {
+            '\\' => {
+                let Some(escaped) = letters.next() else { break };
+                out.push(escaped);
+                let is_set = matches!(escaped, 'w' | 'd' | 's' | 'W' | 'D' | 'S');
+                if in_class && is_set && letters.next_if_eq(&'-').is_some() {
+                    out.push_str("\\-");
+                }
+            }
+            '[' => in_class = true,
+            ']' => in_class = false,
+            _ => {}
+        }
+    }
+    out
+}
+
 fn captures<'t>(regex: &Regex, line: &'t str) -> Option<Captures<'t, str>> {
     if line.len() > MAX_LINE {
         return None;
@@ -421,6 +445,7 @@ mod tests {
             ..declare("x", Some(1), Some(1))
         };
         assert_eq!(error(&[looping.clone(), looping]), PatternError::Loop);
+        assert_eq!(from_javascript(r"[\s->]\-[\w-]"), r"[\s\->]\-[\w\-]");
         for name in [
             "$tsc",
             "$gcc",

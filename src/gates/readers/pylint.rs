@@ -13,9 +13,13 @@ use crate::gates::reading::{Parsed, Reading};
 use crate::kernel::finding::{Finding, FindingTag, Severity};
 
 const PYLINT: Columns = Columns::new(Unit::Bytes).column_from(0);
+/// Messages about pylint's own configuration.
+const ABOUT_CONFIG: [&str; 6] = ["E0011", "E0012", "E0013", "E0014", "E0015", "F0011"];
 /// pycodestyle counts characters, pyflakes and most plugins the bytes of the syntax tree.
 const PYCODESTYLE: Columns = Columns::new(Unit::CodePoints);
 const PYFLAKES: Columns = Columns::new(Unit::Bytes);
+/// E999 takes over the number of Python's `SyntaxError`, which counts from 1, and adds another 1 (Python 3.10 and later).
+const SYNTAX: Columns = Columns::new(Unit::CodePoints).column_from(2);
 const PYLINT_CONFIGS: [&str; 6] = [
     "pylintrc",
     ".pylintrc",
@@ -105,6 +109,18 @@ fn add(reading: &Reading<'_>, item: &Item, parsed: &mut Parsed) {
         parsed.notes.push(item.message.clone());
         return;
     }
+    if item
+        .id
+        .as_deref()
+        .is_some_and(|id| ABOUT_CONFIG.contains(&id))
+    {
+        let anchor = named
+            .filter(|named| named.text.is_some())
+            .or_else(|| reading.first_file(&PYLINT_CONFIGS))
+            .map(|named| reading.file(&named));
+        parsed.troubles.push(reading.trouble(anchor, &item.message));
+        return;
+    }
     let span = Span::from_numbers(
         (
             item.line.filter(|line| *line > 0),
@@ -148,7 +164,9 @@ pub fn flake8(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
             parsed.notes.push(line.to_owned());
             continue;
         }
-        let columns = if code.starts_with(['E', 'W']) {
+        let columns = if code == "E999" {
+            &SYNTAX
+        } else if code.starts_with(['E', 'W']) {
             &PYCODESTYLE
         } else {
             &PYFLAKES

@@ -70,8 +70,12 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
                     .collect(),
             );
             parsed.notes.extend(json::lost_note(lost));
-            parsed.nothing =
-                report.summary.files_analyzed == Some(0) && text.contains("No source files found");
+            parsed.nothing = report.summary.files_analyzed == Some(0);
+            parsed.notes.extend(
+                text.lines()
+                    .filter(|line| line.starts_with("Config "))
+                    .map(str::to_owned),
+            );
             parsed
         }
         Found::CutOff => Parsed::new(ReportState::CutOff),

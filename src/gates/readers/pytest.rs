@@ -147,7 +147,7 @@ fn frames(reading: &Reading<'_>, frames: &[Frame]) -> (Option<Place>, Vec<Relate
                 (Some(col), ..) => Span::Start(line, col),
                 (None, ..) => Span::Line(line),
             };
-            place(&named, &CODE, span)
+            traceback::asserted(&named, place(&named, &CODE, span))
         })
     });
     let first = own.next();

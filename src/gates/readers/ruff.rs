@@ -75,6 +75,7 @@ pub fn check(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
 pub fn format(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
     let mut parsed = items(reading, output, Kind::Format);
     if parsed.report == ReportState::Absent {
+        concise(reading, output, &mut parsed);
         would_reformat(reading, output, &mut parsed);
     }
     failure(reading, output, &mut parsed);
@@ -207,17 +208,14 @@ fn applicability(word: &str) -> Applicability {
 
 /// `path:line:column: CODE [*] message`, for a project that fixes the output format itself.
 fn concise(reading: &Reading<'_>, output: &ToolOutput, parsed: &mut Parsed) {
+    let mut before = String::new();
     for line in plain(&output.stdout).lines() {
-        if let Some(head) = head(line)
+        if let Some(at) = line.trim_start().strip_prefix("--> ") {
+            drawn(reading, &before, at, parsed);
+        } else if let Some(head) = head(line)
             && let Some(named) = reading.locator.find(head.file)
         {
-            let (code, message) = match head.rest.split_once(' ') {
-                Some((code, message)) if is_code(code) => (
-                    Some(code.trim_end_matches(':').to_owned()),
-                    message.trim_start_matches("[*] "),
-                ),
-                Some(_) | None => (None, head.rest),
-            };
+            let (code, message) = code_and_message(head.rest);
             parsed.report = ReportState::Whole;
             parsed.findings.push(Finding {
                 place: Some(place(&named, &COLUMNS, head.span())),
@@ -227,12 +225,42 @@ fn concise(reading: &Reading<'_>, output: &ToolOutput, parsed: &mut Parsed) {
         } else if line.starts_with("All checks passed") {
             parsed.report = ReportState::Whole;
         }
+        line.clone_into(&mut before);
     }
+}
+
+fn code_and_message(text: &str) -> (Option<String>, &str) {
+    match text.split_once(' ') {
+        Some((code, message)) if is_code(code) => (
+            Some(code.trim_end_matches(':').to_owned()),
+            message.trim_start_matches("[*] "),
+        ),
+        Some(_) | None => (None, text),
+    }
+}
+
+/// `CODE message`, and ` --> path:line:column` on the next line, above a drawing.
+fn drawn(reading: &Reading<'_>, title: &str, at: &str, parsed: &mut Parsed) {
+    let Some((file, line, column)) = super::rustc_text::file_line_column(at) else {
+        return;
+    };
+    let (code, message) = code_and_message(title);
+    let severity = if code.as_deref() == Some("unformatted") {
+        Severity::Warning
+    } else {
+        Severity::Error
+    };
+    parsed.report = ReportState::Whole;
+    parsed.findings.push(Finding {
+        place: reading.place(file, &COLUMNS, Span::Start(line, column)),
+        code,
+        ..reading.finding(severity, message)
+    });
 }
 
 fn is_code(word: &str) -> bool {
     let word = word.trim_end_matches(':');
-    word == "invalid-syntax"
+    matches!(word, "invalid-syntax" | "unformatted")
         || (word.starts_with(|c: char| c.is_ascii_uppercase())
             && word.ends_with(|c: char| c.is_ascii_digit())
             && word.bytes().all(|byte| byte.is_ascii_alphanumeric()))
@@ -271,21 +299,17 @@ fn failure(reading: &Reading<'_>, output: &ToolOutput, parsed: &mut Parsed) {
     if text.contains("No Python files found") {
         parsed.nothing = true;
     }
-    let is_config = text.contains("Failed to parse")
-        || text.contains("Failed to load configuration")
-        || text.contains("Invalid configuration");
-    if output.exit.code() == Some(2) && parsed.findings.is_empty() && is_config {
-        let causes: Vec<&str> = text
-            .lines()
-            .map(str::trim)
-            .filter_map(|line| line.strip_prefix("Cause: "))
-            .collect();
-        let message = causes
-            .iter()
-            .rev()
-            .find(|cause| !cause.starts_with("TOML parse error"))
-            .copied()
-            .unwrap_or_default();
+    let failed = text.contains("ruff failed") || text.contains("Cause: ");
+    if output.exit.code() == Some(2) && parsed.findings.is_empty() && failed {
+        // Under a drawing of the TOML stands what is wrong with it; else the last cause says most.
+        let message = if text.contains("TOML parse error") {
+            text.lines().rev().find(|line| !line.trim().is_empty())
+        } else {
+            text.lines()
+                .rev()
+                .find_map(|line| line.trim().strip_prefix("Cause: "))
+        };
+        let message = message.unwrap_or_default();
         let whole = format!("{message}\n{text}");
         parsed
             .troubles

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::json::{self, Found};
 use super::lines::{config_trouble, severity};
-use crate::gates::columns::{Columns, Tab, Unit};
+use crate::gates::columns::{Columns, Unit};
 use crate::gates::locate::Named;
 use crate::gates::outcome::ReportState;
 use crate::gates::output::{ToolOutput, plain};
@@ -15,8 +15,8 @@ use crate::kernel::finding::{Applicability, Finding, FindingTag, Fix, FixEdit, S
 
 /// `json1`.
 const JSON1: Columns = Columns::new(Unit::CodePoints);
-/// The old `json` expands tabs, as a terminal of eight would.
-const JSON: Columns = Columns::new(Unit::Display(Tab::Stops(8)));
+/// The old `json` expands tabs.
+const JSON: Columns = Columns::new(Unit::Tabbed(8));
 
 #[derive(Deserialize)]
 struct Report {
@@ -174,9 +174,8 @@ pub fn hadolint(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
         Found::Absent => Parsed::absent(),
     };
     let text = plain(&output.stderr);
-    if parsed.report == ReportState::Absent
-        && (text.contains("Error parsing your config") || text.contains("hadolint.yaml"))
-    {
+    // It goes on with its own rules then, which are not the project's.
+    if text.contains("Error parsing your config") {
         parsed.troubles.push(config_trouble(
             reading,
             output,

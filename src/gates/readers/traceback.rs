@@ -3,6 +3,7 @@
 //! Carets count code points from the line without its indentation, behind four spaces.
 
 use crate::gates::columns::{Columns, Unit};
+use crate::gates::locate::Named;
 use crate::gates::place::{Span, place};
 use crate::gates::reading::Reading;
 use crate::gates::text::LineRule;
@@ -153,7 +154,7 @@ pub fn places(reading: &Reading<'_>, frames: &[Frame<'_>]) -> (Option<Place>, Ve
 }
 
 /// The text under the carets: the printed line has lost its indentation.
-fn exact(named: &crate::gates::locate::Named, frame: &Frame<'_>) -> Option<Place> {
+fn exact(named: &Named, frame: &Frame<'_>) -> Option<Place> {
     let (first, last) = frame.carets?;
     let text = named.text.as_ref()?;
     let line = text.line(LineRule::Universal, COLUMNS.line_index(text, frame.line))?;
@@ -164,8 +165,56 @@ fn exact(named: &crate::gates::locate::Named, frame: &Frame<'_>) -> Option<Place
         start: (frame.line, column(first)?),
         end: (frame.line, column(last)?),
     };
-    let place = place(named, &COLUMNS, span);
+    let place = asserted(named, place(named, &COLUMNS, span));
     (place.kind == RangeKind::Exact).then_some(place)
+}
+
+/// Of a failed `assert condition, message` the condition is what is wrong.
+pub fn asserted(named: &Named, whole: Place) -> Place {
+    let Some(text) = &named.text else {
+        return whole;
+    };
+    let (start, end) = (whole.bytes.0 as usize, whole.bytes.1 as usize);
+    let statement = text.slice_bytes(start..end);
+    let Some(rest) = statement.strip_prefix(b"assert") else {
+        return whole;
+    };
+    let skipped = rest.len() - rest.trim_ascii_start().len();
+    if skipped == 0 {
+        return whole;
+    }
+    let condition = rest.get(skipped..).unwrap_or_default();
+    let length = comma_outside(condition).unwrap_or(condition.len());
+    let condition = condition
+        .get(..length)
+        .unwrap_or(condition)
+        .trim_ascii_end();
+    if condition.is_empty() {
+        return whole;
+    }
+    let from = start + "assert".len() + skipped;
+    place(named, &COLUMNS, Span::Bytes(from, from + condition.len()))
+}
+
+/// The first comma that is in no bracket and no string.
+fn comma_outside(code: &[u8]) -> Option<usize> {
+    let mut depth = 0_i32;
+    let mut quote = None;
+    let mut escaped = false;
+    for (at, byte) in code.iter().enumerate() {
+        match (quote, byte) {
+            (Some(_), _) if escaped => escaped = false,
+            (Some(_), b'\\') => escaped = true,
+            (Some(open), byte) if open == *byte => quote = None,
+            (Some(_), _) => {}
+            (None, b'"' | b'\'') => quote = Some(*byte),
+            (None, b'(' | b'[' | b'{') => depth += 1,
+            (None, b')' | b']' | b'}') => depth -= 1,
+            (None, b',') if depth == 0 => return Some(at),
+            (None, _) => {}
+        }
+    }
+    None
 }
 
 #[cfg(test)]
