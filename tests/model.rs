@@ -1,8 +1,14 @@
 //! Tests of `outrigger::model` through its public API.
 
+#[path = "model/client.rs"]
+mod client;
 #[path = "model/recorded_errors.rs"]
 mod recorded_errors;
 #[path = "model/scripted.rs"]
 mod scripted;
+#[path = "model/server.rs"]
+mod server;
 #[path = "model/support.rs"]
 mod support;
+#[path = "model/wire_bytes.rs"]
+mod wire_bytes;
