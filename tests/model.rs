@@ -1,5 +1,7 @@
 //! Tests of `outrigger::model` through its public API.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test that cannot go on must stop.
+
 #[path = "model/client.rs"]
 mod client;
 #[path = "model/recorded_errors.rs"]

@@ -91,7 +91,7 @@ async fn progress_shows_the_turn_while_it_arrives() {
         server
             .models(wire)
             .call(&run("r"), request("test/m-1", "go"), &tools(), |piece| {
-                seen.take(piece)
+                seen.take(piece);
             })
             .await
             .unwrap();

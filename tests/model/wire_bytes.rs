@@ -219,7 +219,7 @@ fn gemini(turn: &PlannedTurn) -> String {
                 .into_iter()
                 .for_each(|half| chunk(json!([{"text": half}]), json!({}))),
             Emit::Thinking { text, .. } => {
-                chunk(json!([{"text": text, "thought": true}]), json!({}))
+                chunk(json!([{"text": text, "thought": true}]), json!({}));
             }
             Emit::Tool { .. } | Emit::RawTool { .. } => {
                 let (name, id, arguments) = arguments(item).unwrap();

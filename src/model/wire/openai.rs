@@ -430,7 +430,7 @@ impl Decoder {
                 progress(Progress::Bytes(text.len()));
             }
             Some(whole @ Value::Object(_)) => {
-                add_arguments(&mut open.call.arguments, &whole.to_string())?
+                add_arguments(&mut open.call.arguments, &whole.to_string())?;
             }
             _ => {}
         }
@@ -513,7 +513,7 @@ fn merge_detail(kept: &mut Vec<Value>, piece: &Value) {
     for (key, value) in piece.as_object().into_iter().flatten() {
         match (key.as_str(), whole.get_mut(key), value) {
             ("text" | "summary" | "data", Some(Value::String(so_far)), Value::String(more)) => {
-                so_far.push_str(more)
+                so_far.push_str(more);
             }
             (_, _, Value::Null) => {}
             _ => {
