@@ -18,6 +18,7 @@ pub mod replay;
 pub mod script;
 pub mod secret;
 pub mod sse;
+pub mod stream;
 pub mod turn;
 pub mod wire;
 

@@ -4,8 +4,12 @@
 
 #[path = "model/client.rs"]
 mod client;
+#[path = "model/installed.rs"]
+mod installed;
 #[path = "model/recorded_errors.rs"]
 mod recorded_errors;
+#[path = "model/recordings.rs"]
+mod recordings;
 #[path = "model/scripted.rs"]
 mod scripted;
 #[path = "model/server.rs"]

@@ -3,18 +3,18 @@
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bytes::Bytes;
 use reqwest::Response;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::kernel::conversation::{ModelFailure, ModelTurn};
 
+use super::Progress;
 use super::classify::{Signal, Stage, classify};
 use super::clocks::Clocks;
 use super::endpoint::Endpoint;
+use super::stream::Incoming;
 use super::turn::{Draft, finish};
-use super::wire::{Decoder, Encoded, Fault, Step, TURN_CAP};
-use super::{Progress, sse};
+use super::wire::{Encoded, Fault, Step};
 
 /// Bytes of an error's body that are read.
 const ERROR_BODY_CAP: usize = 64 * 1024;
@@ -155,24 +155,59 @@ async fn exchange(
         let body = read_up_to(response, ERROR_BODY_CAP, endpoint).await;
         return Err(answer.failure(endpoint, Stage::Http, &body));
     }
-    let mut reader = Reader {
-        endpoint,
-        answer,
-        response,
-        decoder: Decoder::new(endpoint.wire, &endpoint.model),
-        deadline: Instant::now() + endpoint.clocks.first_event,
-        is_first: true,
-        read: 0,
-    };
-    reader.read(progress).await?;
-    let Reader {
-        answer, decoder, ..
-    } = reader;
-    let mut draft: Draft = decoder.into_draft();
+    let mut draft = read(response, endpoint, &answer, progress).await?;
     endpoint.provider.clone_into(&mut draft.provider);
     draft.request_id = answer.request_id.or(draft.request_id);
     draft.id_seed = seed();
     finish(draft, endpoint.context_window)
+}
+
+/// Reads a successful answer to its end. Only progress moves the deadline.
+async fn read(
+    mut response: Response,
+    endpoint: &Endpoint,
+    answer: &Answer,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<Draft, ModelFailure> {
+    let mut incoming = Incoming::new(endpoint.wire, &endpoint.model);
+    let mut patience = endpoint.clocks.first_event;
+    let mut deadline = Instant::now() + patience;
+    loop {
+        let broke_off = match timeout_at(deadline, response.chunk()).await {
+            Ok(Ok(Some(bytes))) => {
+                match incoming
+                    .push(&bytes, progress)
+                    .map_err(|fault| answer.fault(endpoint, fault))?
+                {
+                    Step::Alive => {}
+                    Step::Progress => {
+                        patience = if incoming.has_stop() {
+                            GRACE
+                        } else {
+                            endpoint.clocks.idle
+                        };
+                        deadline = Instant::now() + patience;
+                    }
+                    Step::Done => {
+                        return incoming
+                            .end(progress)
+                            .map_err(|fault| answer.fault(endpoint, fault));
+                    }
+                }
+                continue;
+            }
+            Ok(Ok(None)) => {
+                return incoming
+                    .end(progress)
+                    .map_err(|fault| answer.fault(endpoint, fault));
+            }
+            Ok(Err(error)) => chain(&error),
+            Err(_) => format!("timed out: no event for {} s", patience.as_secs_f32()),
+        };
+        return incoming
+            .broken_off()
+            .ok_or_else(|| endpoint.client_failure(&broke_off));
+    }
 }
 
 /// What the headers of an answer say.
@@ -214,160 +249,13 @@ impl Answer {
         signal.now_ms = now_ms();
         classify(&signal)
     }
-}
 
-/// Reads one successful answer.
-struct Reader<'a> {
-    endpoint: &'a Endpoint,
-    answer: Answer,
-    response: Response,
-    decoder: Decoder,
-    /// When patience ends. Only progress moves it.
-    deadline: Instant,
-    is_first: bool,
-    read: usize,
-}
-
-impl Reader<'_> {
-    async fn read(
-        &mut self,
-        progress: &mut (dyn FnMut(Progress) + Send),
-    ) -> Result<(), ModelFailure> {
-        let mut head: Vec<u8> = Vec::new();
-        // A server that does not stream answers with JSON, whatever content type it claims.
-        loop {
-            let Some(piece) = self.piece().await? else {
-                break;
-            };
-            head.extend_from_slice(&piece);
-            if head.iter().any(|byte| !byte.is_ascii_whitespace()) {
-                break;
-            }
-        }
-        if matches!(head.trim_ascii_start().first(), Some(b'{' | b'[' | b'<')) {
-            return self.whole(head, progress).await;
-        }
-        let mut events = sse::Decoder::default();
-        let mut bytes = Bytes::from(head);
-        loop {
-            let step = self.events(&mut events, &bytes, progress)?;
-            if step == Step::Done {
-                return Ok(());
-            }
-            let next = self.piece().await;
-            bytes = match next {
-                Ok(Some(bytes)) => bytes,
-                // The end of the stream is the end of the turn once the provider has said why it stopped.
-                Ok(None) => return self.end(&mut events, progress),
-                Err(_) if self.decoder.has_stop() => return Ok(()),
-                Err(failure) => return Err(failure),
-            };
-        }
-    }
-
-    fn events(
-        &mut self,
-        events: &mut sse::Decoder,
-        bytes: &[u8],
-        progress: &mut (dyn FnMut(Progress) + Send),
-    ) -> Result<Step, ModelFailure> {
-        let mut furthest = Step::Alive;
-        let decoder = &mut self.decoder;
-        let result = events.push(bytes, |event| {
-            if furthest == Step::Done {
-                return Ok(());
-            }
-            match decoder.event(&event.data, progress)? {
-                Step::Alive => {}
-                step => furthest = step,
-            }
-            Ok::<(), Fault>(())
-        });
-        result.map_err(|fault| self.fault(fault))?;
-        if furthest == Step::Progress {
-            self.is_first = false;
-            let patience = if self.decoder.has_stop() {
-                GRACE
-            } else {
-                self.endpoint.clocks.idle
-            };
-            self.deadline = Instant::now() + patience;
-        }
-        Ok(furthest)
-    }
-
-    fn end(
-        &mut self,
-        events: &mut sse::Decoder,
-        progress: &mut (dyn FnMut(Progress) + Send),
-    ) -> Result<(), ModelFailure> {
-        match events.end() {
-            Ok(Some(event)) => {
-                let had_stop = self.decoder.has_stop();
-                match self.decoder.event(&event.data, progress) {
-                    Ok(_) => Ok(()),
-                    // Half an event at the very end is a cut, not nonsense.
-                    Err(_) if had_stop => Ok(()),
-                    Err(Fault::Broken(_)) => Err(self
-                        .endpoint
-                        .client_failure("stream ended before the turn was complete")),
-                    Err(fault) => Err(self.fault(fault)),
-                }
-            }
-            Ok(None) => Ok(()),
-            Err(too_large) => Err(self.fault(too_large.into())),
-        }
-    }
-
-    async fn whole(
-        &mut self,
-        head: Vec<u8>,
-        progress: &mut (dyn FnMut(Progress) + Send),
-    ) -> Result<(), ModelFailure> {
-        let mut body = head;
-        while let Some(piece) = self.piece().await? {
-            body.extend_from_slice(&piece);
-        }
-        match self.decoder.whole(&body, progress) {
-            Ok(()) => Ok(()),
-            Err(Fault::Reported(body)) => {
-                Err(self.answer.failure(self.endpoint, Stage::Http, &body))
-            }
-            Err(fault) => Err(self.fault(fault)),
-        }
-    }
-
-    /// The next bytes; `None` at the end.
-    async fn piece(&mut self) -> Result<Option<Bytes>, ModelFailure> {
-        match timeout_at(self.deadline, self.response.chunk()).await {
-            Ok(Ok(piece)) => {
-                self.read += piece.as_ref().map_or(0, Bytes::len);
-                if self.read > TURN_CAP {
-                    return Err(self.fault(Fault::Broken(format!(
-                        "stream broken: more than {TURN_CAP} bytes"
-                    ))));
-                }
-                Ok(piece)
-            }
-            Ok(Err(error)) => Err(self.endpoint.client_failure(&chain(&error))),
-            Err(_) => {
-                let clocks = &self.endpoint.clocks;
-                let waited = if self.is_first {
-                    clocks.first_event
-                } else {
-                    clocks.idle
-                };
-                Err(self
-                    .endpoint
-                    .client_failure(&format!("timed out: no event for {} s", waited.as_secs())))
-            }
-        }
-    }
-
-    fn fault(&self, fault: Fault) -> ModelFailure {
+    fn fault(&self, endpoint: &Endpoint, fault: Fault) -> ModelFailure {
         match fault {
-            Fault::Reported(event) => self.answer.failure(self.endpoint, Stage::Stream, &event),
-            Fault::Broken(message) => self.endpoint.client_failure(&message),
+            Fault::Reported(event) => self.failure(endpoint, Stage::Stream, &event),
+            Fault::Refused(body) => self.failure(endpoint, Stage::Http, &body),
+            Fault::Broken(message) => endpoint.client_failure(&message),
+            Fault::Cut => endpoint.client_failure("stream ended before the turn was complete"),
         }
     }
 }

@@ -21,7 +21,7 @@ pub struct Event {
 pub struct TooLarge;
 
 /// The decoder. Feed it with [`Decoder::push`], and call [`Decoder::end`] when the stream is over.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Decoder {
     /// The beginning of a line whose end has not come yet.
     line: Vec<u8>,

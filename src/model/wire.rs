@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::kernel::conversation::{Block, ModelRequest};
+use crate::kernel::conversation::{Block, ModelRequest, StopReason};
 
 use super::turn::Draft;
 use super::{Progress, ToolSpec};
@@ -135,8 +135,12 @@ impl<'a> Offer<'a> {
 pub enum Fault {
     /// The provider reports an error inside the stream: the event as it came.
     Reported(String),
+    /// The whole answer is an error, or nothing of this wire: its body.
+    Refused(String),
     /// The stream is not what the wire promises.
     Broken(String),
+    /// The stream ended before the turn was complete.
+    Cut,
 }
 
 impl From<super::sse::TooLarge> for Fault {
@@ -156,7 +160,7 @@ pub enum Step {
 }
 
 /// Decodes one stream of one wire.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Decoder {
     Anthropic(anthropic::Decoder),
     OpenAi(openai::Decoder),
@@ -183,6 +187,10 @@ impl Decoder {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Step, Fault> {
         if data.trim_ascii() == b"[DONE]" {
+            if let Self::OpenAi(decoder) = self {
+                // Some servers only say that they are done, not why.
+                decoder.draft.stop.get_or_insert(StopReason::EndTurn);
+            }
             return Ok(Step::Done);
         }
         if data.trim_ascii().is_empty() {
@@ -207,7 +215,7 @@ impl Decoder {
     ///
     /// It is an error, or no answer of this wire.
     pub fn whole(&mut self, body: &[u8], progress: &mut dyn FnMut(Progress)) -> Result<(), Fault> {
-        let not_ours = || Fault::Reported(String::from_utf8_lossy(body).into_owned());
+        let not_ours = || Fault::Refused(String::from_utf8_lossy(body).into_owned());
         let value: Value = serde_json::from_slice(body).map_err(|_| not_ours())?;
         if reported_error(&value).is_some() {
             return Err(not_ours());

@@ -139,7 +139,7 @@ fn mark(block: &mut Value) -> bool {
 }
 
 /// A block while it arrives.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Open {
     /// As `content_block_start` gave it; deltas are merged in at the end.
     start: Map<String, Value>,
@@ -151,7 +151,7 @@ struct Open {
 }
 
 /// Decodes `message_start` … `message_stop`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Decoder {
     pub(super) draft: Draft,
     blocks: Vec<Open>,

@@ -114,7 +114,7 @@ fn encode_part(block: &Block, names: &HashMap<&str, &str>) -> Option<Value> {
 }
 
 /// Decodes chunks until the stream ends; the wire has no end mark of its own.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Decoder {
     pub(super) draft: Draft,
 }

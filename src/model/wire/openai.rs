@@ -207,7 +207,7 @@ fn mark_last_text(messages: &mut [Value]) {
 }
 
 /// A tool call while it arrives.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct OpenCall {
     index: Option<u64>,
     call: ToolCall,
@@ -215,7 +215,7 @@ struct OpenCall {
     extra: Map<String, Value>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Open {
     Text(String),
     Thinking { text: String, details: Vec<Value> },
@@ -223,7 +223,7 @@ enum Open {
 }
 
 /// Decodes chunks until `[DONE]`, or until the stream ends after a finish reason.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Decoder {
     pub(super) draft: Draft,
     blocks: Vec<Open>,
