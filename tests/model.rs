@@ -4,6 +4,8 @@
 
 #[path = "model/client.rs"]
 mod client;
+#[path = "model/foreign.rs"]
+mod foreign;
 #[path = "model/installed.rs"]
 mod installed;
 #[path = "model/recorded_errors.rs"]
