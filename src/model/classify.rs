@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use crate::kernel::conversation::{ModelErrorKind, ModelFailure};
 
-pub use mask::masked;
+pub use mask::{masked, without_keys};
 
 /// Where an error showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

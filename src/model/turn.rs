@@ -3,7 +3,9 @@
 
 use std::collections::HashSet;
 
-use crate::kernel::conversation::{Block, ModelFailure, ModelTurn, StopReason, Usage};
+use crate::kernel::conversation::{
+    Block, ModelErrorKind, ModelFailure, ModelTurn, StopReason, Usage,
+};
 
 use super::classify::{Signal, Stage, classify};
 
@@ -54,10 +56,11 @@ pub fn finish(mut draft: Draft, context_window: Option<u64>) -> Result<ModelTurn
     if stop == StopReason::ContentFilter {
         return Err(failed_finish(&draft, "content_filter"));
     }
-    if let StopReason::Other(word) = &stop
-        && word.to_ascii_lowercase().contains("malformed")
-    {
-        return Err(failed_finish(&draft, "MALFORMED_FUNCTION_CALL"));
+    if let StopReason::Other(word) = &stop {
+        let failure = failed_finish(&draft, &word.to_lowercase());
+        if failure.kind != ModelErrorKind::Empty {
+            return Err(failure);
+        }
     }
     if stop == StopReason::MaxTokens
         && context_window.is_some_and(|window| draft.usage.total() >= window)

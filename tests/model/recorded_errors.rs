@@ -53,3 +53,28 @@ fn no_failure_is_without_advice_and_no_unknown_is_retried() {
         assert!(failure.kind != ModelErrorKind::Unknown || !failure.retryable);
     }
 }
+
+#[test]
+fn wordings_beside_the_recorded_ones_are_understood() {
+    let mut wrong = Vec::new();
+    for row in include_str!("error_variants.tsv")
+        .lines()
+        .filter(|row| !row.starts_with('#'))
+    {
+        let mut cells = row.splitn(4, '\t');
+        let mut cell = || cells.next().unwrap_or_else(|| panic!("{row}"));
+        let status: u16 = cell().parse().unwrap();
+        let stage = serde_json::from_value(cell().into()).unwrap();
+        let kind: ModelErrorKind = serde_json::from_value(cell().into()).unwrap();
+        let mut signal = Signal::new(stage, cell());
+        signal.status = (status != 0).then_some(status);
+        let failure = classify(&signal);
+        if failure.kind != kind {
+            wrong.push(format!(
+                "{kind:?}, was taken for {:?} by {}: {}",
+                failure.kind, failure.rule, signal.body
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

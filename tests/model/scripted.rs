@@ -52,7 +52,7 @@ async fn a_whole_script_is_played_with_its_faults_values_and_pace() {
     let mut seen = Seen::default();
     let turn = models
         .call(&run("r1"), request.clone(), &tools(), |progress| {
-            seen.take(progress)
+            seen.take(progress);
         })
         .await
         .unwrap();

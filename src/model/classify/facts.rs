@@ -114,7 +114,8 @@ fn read_string(
         | "blockreason"
         | "block_reason"
         | "native_finish_reason"
-        | "stopreason" => facts.finish.push(text.to_lowercase()),
+        | "stopreason"
+        | "done_reason" => facts.finish.push(text.to_lowercase()),
         "type" | "code" | "status" | "reason" | "error_code" | "errorcode" | "__type"
         | "quotaid" | "name" | "kind" | "error_type" => {
             if let Ok(number) = text.trim().parse::<u16>()

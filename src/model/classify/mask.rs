@@ -44,16 +44,22 @@ static SECRETS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
 /// The text without keys, at most 4 KiB of it.
 pub fn masked(text: &str) -> String {
     // A key that crosses the cut must still be seen whole, so the cut comes last; the first one only bounds the work.
-    let mut masked = clipped(text, 4 * CAP).to_owned();
-    for (shape, left) in SECRETS.iter() {
-        if let std::borrow::Cow::Owned(replaced) = shape.replace_all(&masked, *left) {
-            masked = replaced;
-        }
-    }
+    let mut masked = without_keys(clipped(text, 4 * CAP));
     if masked.len() > CAP {
         let mark = "…";
         masked = clipped(&masked, CAP - mark.len()).to_owned();
         masked.push_str(mark);
+    }
+    masked
+}
+
+/// The text without keys, however long.
+pub fn without_keys(text: &str) -> String {
+    let mut masked = text.to_owned();
+    for (shape, left) in SECRETS.iter() {
+        if let std::borrow::Cow::Owned(replaced) = shape.replace_all(&masked, *left) {
+            masked = replaced;
+        }
     }
     masked
 }

@@ -65,7 +65,7 @@ pub fn retry_after_ms(signal: &Signal, facts: &Facts) -> Option<u64> {
 /// "try again in 1m2.5s", "retry after 60 seconds", "wait 2 minutes".
 static WAIT: LazyLock<Regex> = LazyLock::new(|| {
     constant(
-        r"(?:retry|try again|wait|reset|resets|available)(?:\w| )*?(?: in| after| for| ~)? ?((?:\d+(?:\.\d+)? ?(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)\b ?){1,4})",
+        r"(?:retry|try again|wait|resets?|available)(?:\w| )*?(?: in| after| for| ~)? ?((?:\d+(?:\.\d+)? ?(?:milliseconds?|ms|seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|s|m|h|d) ?)+)\b",
     )
 });
 static SPAN: LazyLock<Regex> = LazyLock::new(|| constant(r"(\d+(?:\.\d+)?) ?([a-z]+)"));

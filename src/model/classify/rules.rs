@@ -198,8 +198,7 @@ mod tests {
                 assert_eq!(
                     *code,
                     super::super::facts::code(code),
-                    "{} is not normalised",
-                    code
+                    "{code} is not normalised"
                 );
             }
         }
