@@ -23,9 +23,8 @@ fn fixtures() {
     let captures = captures::all(&root);
     let mut right = 0;
     for capture in &captures {
-        let read = std::panic::catch_unwind(|| {
-            compare::differences(&capture.report(), &capture.expected)
-        });
+        let read =
+            std::panic::catch_unwind(|| compare::differences(&capture.report(), &capture.expected));
         match read {
             Ok(differences) if differences.is_empty() => {
                 right += 1;

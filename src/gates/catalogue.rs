@@ -43,13 +43,23 @@ const PYLINT: &[i32] = &[2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30]
 
 /// Every tool, in the order in which their findings are worth reading: syntax and types, lint, layout, tests.
 pub const TOOLS: &[Tool] = &[
-    tool("cargo-check", "cargo", COMPILER.findings(&[101]), cargo::read),
+    tool(
+        "cargo-check",
+        "cargo",
+        COMPILER.findings(&[101]),
+        cargo::read,
+    ),
     tool("clippy", "cargo", COMPILER.findings(&[101]), cargo::read),
     tool("tsc", "tsc", COMPILER.findings(&[1, 2]), tsc::read),
     tool("mypy", "mypy", COMPILER.findings(&[1, 2]), mypy::read),
     tool("pyright", "pyright", LINTER, pyright::read),
     tool("basedpyright", "basedpyright", LINTER, pyright::read),
-    tool("go-build", "go build", COMPILER.findings(&[1, 2]), go::build),
+    tool(
+        "go-build",
+        "go build",
+        COMPILER.findings(&[1, 2]),
+        go::build,
+    ),
     tool(
         "go-vet",
         "go vet",
@@ -67,19 +77,49 @@ pub const TOOLS: &[Tool] = &[
     tool("golangci-lint", "golangci-lint", LINTER, go::golangci),
     tool("shellcheck", "shellcheck", LINTER, shell::shellcheck),
     tool("hadolint", "hadolint", LINTER, shell::hadolint),
-    tool("yamllint", "yamllint", LINTER.findings(&[1, 2]), plain_linters::yamllint),
-    tool("markdownlint", "markdownlint", LINTER, plain_linters::markdownlint),
-    tool("luacheck", "luacheck", LINTER.findings(&[1, 2]), plain_linters::luacheck),
-    tool("ruff-format", "ruff format", LINTER.findings(&[1, 2]), ruff::format),
+    tool(
+        "yamllint",
+        "yamllint",
+        LINTER.findings(&[1, 2]),
+        plain_linters::yamllint,
+    ),
+    tool(
+        "markdownlint",
+        "markdownlint",
+        LINTER,
+        plain_linters::markdownlint,
+    ),
+    tool(
+        "luacheck",
+        "luacheck",
+        LINTER.findings(&[1, 2]),
+        plain_linters::luacheck,
+    ),
+    tool(
+        "ruff-format",
+        "ruff format",
+        LINTER.findings(&[1, 2]),
+        ruff::format,
+    ),
     tool("rustfmt", "rustfmt", LINTER, rustfmt::read),
-    tool("prettier", "prettier", LINTER.findings(&[1, 2]), prettier::read),
+    tool(
+        "prettier",
+        "prettier",
+        LINTER.findings(&[1, 2]),
+        prettier::read,
+    ),
     tool(
         "pytest",
         "pytest",
         LINTER.findings(&[1, 2, 4]).nothing(&[5]),
         pytest::read,
     ),
-    tool("cargo-test", "cargo test", COMPILER.findings(&[101]), libtest::read),
+    tool(
+        "cargo-test",
+        "cargo test",
+        COMPILER.findings(&[101]),
+        libtest::read,
+    ),
     tool(
         "nextest",
         "nextest",

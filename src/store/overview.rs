@@ -177,6 +177,7 @@ pub(super) mod tests {
                 prompt: prompt.to_owned(),
                 engine: Engine::React,
                 model: "scripted:x".to_owned(),
+                fallback_model: None,
                 policy: Policy::default(),
                 budget: Budget::default(),
             },

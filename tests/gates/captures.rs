@@ -128,7 +128,9 @@ pub struct CaseFiles(pub PathBuf);
 
 impl CaseFiles {
     fn real(&self, path: &str) -> Option<PathBuf> {
-        let inside = path.strip_prefix("/workspace/").map(|rest| ("workspace", rest));
+        let inside = path
+            .strip_prefix("/workspace/")
+            .map(|rest| ("workspace", rest));
         let outside = path.strip_prefix("/outside/").map(|rest| ("outside", rest));
         let (folder, rest) = inside.or(outside)?;
         Some(self.0.join(folder).join(rest))
@@ -147,7 +149,9 @@ impl Sources for CaseFiles {
     }
     fn files(&self) -> Vec<String> {
         let mut files = Vec::new();
-        collect(&self.0.join("workspace"), "", &mut |name, _| files.push(name));
+        collect(&self.0.join("workspace"), "", &mut |name, _| {
+            files.push(name)
+        });
         files
     }
 }

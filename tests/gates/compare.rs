@@ -65,7 +65,10 @@ fn mismatches(found: &Finding, want: &Value) -> Vec<String> {
     match (&found.place, want["file"].as_str()) {
         (None, None) => {}
         (Some(place), Some(file)) => {
-            check(file_name(place) == file, format!("file {}", file_name(place)));
+            check(
+                file_name(place) == file,
+                format!("file {}", file_name(place)),
+            );
             if let Some(why) = range_mismatch(place, want) {
                 check(false, why);
             }
@@ -88,7 +91,10 @@ fn mismatches(found: &Finding, want: &Value) -> Vec<String> {
         format!("source {}", found.source),
     );
     let message = want["message"].as_str().unwrap_or_default();
-    check(found.message.starts_with(message), format!("message {:?}", found.message));
+    check(
+        found.message.starts_with(message),
+        format!("message {:?}", found.message),
+    );
     check(!found.message.is_empty(), "empty message".to_owned());
     for part in want["messageContains"].as_array().into_iter().flatten() {
         check(
@@ -97,7 +103,10 @@ fn mismatches(found: &Finding, want: &Value) -> Vec<String> {
         );
     }
     if let Some(href) = want["codeDescription"]["href"].as_str() {
-        check(found.href.as_deref() == Some(href), format!("href {:?}", found.href));
+        check(
+            found.href.as_deref() == Some(href),
+            format!("href {:?}", found.href),
+        );
     }
     let tags: Vec<u64> = found
         .tags
@@ -121,7 +130,10 @@ fn mismatches(found: &Finding, want: &Value) -> Vec<String> {
     }
     if let Some(cell) = want["cell"].as_u64() {
         let found = found.place.as_ref().and_then(|place| place.cell);
-        check(found.map(u64::from) == Some(cell), format!("cell {found:?}"));
+        check(
+            found.map(u64::from) == Some(cell),
+            format!("cell {found:?}"),
+        );
     }
     for want in want["related"].as_array().into_iter().flatten() {
         let there = found.related.iter().any(|related| {
@@ -131,7 +143,10 @@ fn mismatches(found: &Finding, want: &Value) -> Vec<String> {
                     .message
                     .starts_with(want["message"].as_str().unwrap_or_default())
         });
-        check(there, format!("related {want} is not in {:?}", found.related));
+        check(
+            there,
+            format!("related {want} is not in {:?}", found.related),
+        );
     }
     for want in want["fixes"].as_array().into_iter().flatten() {
         check(

@@ -96,11 +96,9 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
     let mut parsed = match json::find::<Report>(&output.stdout) {
         Found::Whole(report) => own(reading, &report),
         Found::CutOff => Parsed::new(ReportState::CutOff),
-        Found::Absent if sarif::is_sarif(&output.stdout) => sarif::read_as(
-            reading,
-            &output.stdout,
-            sarif::Dialect::measured(COLUMNS),
-        ),
+        Found::Absent if sarif::is_sarif(&output.stdout) => {
+            sarif::read_as(reading, &output.stdout, sarif::Dialect::measured(COLUMNS))
+        }
         Found::Absent => rdjson::read_as(
             reading,
             &output.stdout,
@@ -197,7 +195,10 @@ fn span_of(location: &Location, bom: usize) -> Span {
     let number = |point: &Option<Point>| {
         (
             point.as_ref().map(|at| at.line).filter(|line| *line > 0),
-            point.as_ref().map(|at| at.column).filter(|column| *column > 0),
+            point
+                .as_ref()
+                .map(|at| at.column)
+                .filter(|column| *column > 0),
         )
     };
     Span::from_numbers(number(&location.start), number(&location.end))

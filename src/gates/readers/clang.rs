@@ -11,9 +11,7 @@ use crate::gates::reading::{Parsed, Reading};
 use crate::gates::text::LineRule;
 use crate::kernel::finding::{Applicability, Finding, Fix, FixEdit, Related, Severity};
 
-const TEXT: Columns = Columns::new(Unit::Bytes)
-    .bom_counts(3)
-    .lines(LineRule::Lf);
+const TEXT: Columns = Columns::new(Unit::Bytes).bom_counts(3).lines(LineRule::Lf);
 pub const SARIF: Columns = Columns::new(Unit::CodePoints)
     .bom_counts(1)
     .lines(LineRule::Lf);
@@ -58,18 +56,16 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
     parsed
 }
 
-fn add_line(
-    reading: &Reading<'_>,
-    line: &str,
-    included: &mut Vec<Related>,
-    parsed: &mut Parsed,
-) {
+fn add_line(reading: &Reading<'_>, line: &str, included: &mut Vec<Related>, parsed: &mut Parsed) {
     let Some(head) = head(line) else { return };
     let (ranges, rest) = ranges(head.rest);
     let Some((word, message)) = rest.split_once(": ") else {
         return;
     };
-    if !matches!(word, "error" | "fatal error" | "warning" | "note" | "remark") {
+    if !matches!(
+        word,
+        "error" | "fatal error" | "warning" | "note" | "remark"
+    ) {
         return;
     }
     let Some(named) = reading.locator.find(head.file) else {
@@ -138,7 +134,10 @@ fn point(text: &str) -> Option<(i64, i64)> {
 
 /// `"path":{2:3-2:4}:"text"`, a part of the fix of the last message.
 fn add_fix(reading: &Reading<'_>, text: &str, parsed: &mut Parsed) {
-    let Some((file, rest)) = text.strip_prefix('"').and_then(|text| text.split_once("\":")) else {
+    let Some((file, rest)) = text
+        .strip_prefix('"')
+        .and_then(|text| text.split_once("\":"))
+    else {
         return;
     };
     let (ranges, _) = ranges(rest);

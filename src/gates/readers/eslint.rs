@@ -130,8 +130,7 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
                 let named = reading.locator.find(&item.file);
                 for message in &item.messages {
                     if !is_ignored_notice(message) {
-                        let finding =
-                            finding(reading, message, named.as_deref(), &report.metadata);
+                        let finding = finding(reading, message, named.as_deref(), &report.metadata);
                         parsed.findings.push(finding);
                     }
                 }

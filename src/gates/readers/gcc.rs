@@ -125,7 +125,8 @@ fn arrays(reading: &Reading<'_>, stderr: &[u8], parsed: &mut Parsed) {
     let mut rest = stderr;
     while let Some(at) = rest.iter().position(|byte| *byte == b'[') {
         rest = rest.get(at..).unwrap_or_default();
-        let mut stream = serde_json::Deserializer::from_slice(rest).into_iter::<Vec<Box<RawValue>>>();
+        let mut stream =
+            serde_json::Deserializer::from_slice(rest).into_iter::<Vec<Box<RawValue>>>();
         match stream.next() {
             Some(Ok(raw)) => {
                 parsed.report = ReportState::Whole;
@@ -289,9 +290,11 @@ impl Text<'_, '_> {
 
     /// `In file included from a.h:1,` and `                 from b.c:2:`.
     fn include(&self, line: &str) -> Option<Related> {
-        let rest = line
-            .strip_prefix("In file included from ")
-            .or_else(|| line.trim_start().strip_prefix("from ").filter(|_| line.starts_with("   ")))?;
+        let rest = line.strip_prefix("In file included from ").or_else(|| {
+            line.trim_start()
+                .strip_prefix("from ")
+                .filter(|_| line.starts_with("   "))
+        })?;
         let rest = rest.trim_end_matches([',', ':']);
         let (file, line, column) = super::rustc_text::file_line_column(rest)?;
         let span = if column > 0 {
@@ -299,11 +302,15 @@ impl Text<'_, '_> {
         } else {
             Span::from_numbers((Some(line), None), (None, None))
         };
-        let named = self.find(file, "", &super::lines::Head {
+        let named = self.find(
             file,
-            numbers: [None; 4],
-            rest: "",
-        })?;
+            "",
+            &super::lines::Head {
+                file,
+                numbers: [None; 4],
+                rest: "",
+            },
+        )?;
         named.text.as_ref()?;
         let place = place(&named, &self.columns, span);
         Some(self.reading.related(place, "included from here"))
@@ -337,10 +344,16 @@ fn is_severity_word(word: &str) -> bool {
 
 /// `message [-Woption]`.
 pub fn option_of(message: &str) -> (&str, Option<&str>) {
-    match message.strip_suffix(']').and_then(|text| text.rsplit_once(" [")) {
+    match message
+        .strip_suffix(']')
+        .and_then(|text| text.rsplit_once(" ["))
+    {
         Some((text, option)) if option.starts_with('-') && !option.contains(' ') => {
             let option = option.split(',').next_back().unwrap_or(option);
-            (text, Some(option.strip_prefix("-Werror=").unwrap_or(option)).filter(|_| true))
+            (
+                text,
+                Some(option.strip_prefix("-Werror=").unwrap_or(option)).filter(|_| true),
+            )
         }
         Some(_) | None => (message, None),
     }

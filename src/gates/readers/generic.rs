@@ -2,8 +2,8 @@
 
 use super::pattern::Matcher;
 use super::{
-    biome, cargo, checkstyle, eslint, gcc, go, jest, junit, libtest, mypy, oxlint,
-    pattern, plain_linters, pylint, pyright, rdjson, ruff, sarif, shell, tap, tsc,
+    biome, cargo, checkstyle, eslint, gcc, go, jest, junit, libtest, mypy, oxlint, pattern,
+    plain_linters, pylint, pyright, rdjson, ruff, sarif, shell, tap, tsc,
 };
 use crate::gates::columns::{Columns, Unit};
 use crate::gates::outcome::ReportState;
@@ -46,7 +46,9 @@ fn recognise(output: &ToolOutput) -> Option<(Option<&'static str>, Read)> {
             line.starts_with("TAP version ")
                 || line.starts_with("not ok ")
                 || line.strip_prefix("1..").is_some_and(|rest| {
-                    rest.split([' ', '#']).next().is_some_and(|n| n.parse::<u32>().is_ok())
+                    rest.split([' ', '#'])
+                        .next()
+                        .is_some_and(|n| n.parse::<u32>().is_ok())
                 })
         });
         if is_tap {
@@ -76,10 +78,26 @@ fn recognise_json(head: &str) -> Option<(Option<&'static str>, Read)> {
         (&["testResults", "numTotalTests"], Some("jest"), jest::read),
         (&["filename", "end_location"], Some("ruff"), ruff::check),
         (&["messageId", "symbol"], Some("pylint"), pylint::pylint),
-        (&["number_of_files", "diagnostics"], Some("oxlint"), oxlint::read),
-        (&["summary", "diagnostics", "command"], Some("biome"), biome::read),
-        (&["comments", "endColumn"], Some("shellcheck"), shell::shellcheck),
-        (&["ruleNames", "lineNumber"], Some("markdownlint"), plain_linters::markdownlint),
+        (
+            &["number_of_files", "diagnostics"],
+            Some("oxlint"),
+            oxlint::read,
+        ),
+        (
+            &["summary", "diagnostics", "command"],
+            Some("biome"),
+            biome::read,
+        ),
+        (
+            &["comments", "endColumn"],
+            Some("shellcheck"),
+            shell::shellcheck,
+        ),
+        (
+            &["ruleNames", "lineNumber"],
+            Some("markdownlint"),
+            plain_linters::markdownlint,
+        ),
         (&["Issues", "Report"], Some("golangci-lint"), go::golangci),
         (&["end_line", "hint", "severity"], Some("mypy"), mypy::read),
         (&["message", "location"], None, rdjson::read),
@@ -108,7 +126,13 @@ fn text(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
     if !ts.findings.is_empty() {
         return ts;
     }
-    for name in ["$msCompile", "$eslint-compact", "$eslint-stylish", "$rustc", "$go"] {
+    for name in [
+        "$msCompile",
+        "$eslint-compact",
+        "$eslint-stylish",
+        "$rustc",
+        "$go",
+    ] {
         let Some(Ok(matcher)) = Matcher::named(name)
             .map(|declared| Matcher::new(&declared, Columns::new(Unit::CodePoints)))
         else {

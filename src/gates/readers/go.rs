@@ -184,9 +184,10 @@ fn analyzers(reading: &Reading<'_>, packages: &Packages, parsed: &mut Parsed) {
             let Ok(items) = serde_json::from_str::<Vec<VetItem>>(raw.get()) else {
                 // `{"error": …}`: the analyzer itself could not run.
                 parsed.partial = true;
-                parsed
-                    .notes
-                    .push(format!("vet's {analyzer} failed: {}", tidy(raw.get(), 1000)));
+                parsed.notes.push(format!(
+                    "vet's {analyzer} failed: {}",
+                    tidy(raw.get(), 1000)
+                ));
                 continue;
             };
             for item in items {
@@ -224,10 +225,8 @@ fn vet_finding(reading: &Reading<'_>, analyzer: &str, item: &VetItem) -> Finding
                 .map(|edit| {
                     let named = reading.locator.find(&edit.filename)?;
                     let bom = named.text.as_ref()?.bom_len();
-                    let span = Span::Bytes(
-                        edit.start.saturating_sub(bom),
-                        edit.end.saturating_sub(bom),
-                    );
+                    let span =
+                        Span::Bytes(edit.start.saturating_sub(bom), edit.end.saturating_sub(bom));
                     Some(FixEdit {
                         place: place_in(&named, span),
                         new_text: edit.new.clone(),
@@ -313,7 +312,11 @@ pub fn test(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
             .any(|(other, name)| other == package && name.starts_with(&format!("{test}/")));
         if test.is_empty() || is_parent {
             // A package fails through its tests, or through a panic outside of them.
-            if test.is_empty() && !failed.iter().any(|(other, name)| other == package && !name.is_empty()) {
+            if test.is_empty()
+                && !failed
+                    .iter()
+                    .any(|(other, name)| other == package && !name.is_empty())
+            {
                 compiler_text(reading, text, &mut parsed);
                 if let Some(finding) = panic(reading, text, None) {
                     parsed.findings.push(finding);
@@ -326,7 +329,10 @@ pub fn test(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
             .and_then(|(module, root)| package_folder(package, module, root));
         failures(reading, (test, text), folder.as_deref(), &mut parsed);
     }
-    if parsed.findings.is_empty() && output.exit.code() == Some(0) && parsed.report == ReportState::Whole {
+    if parsed.findings.is_empty()
+        && output.exit.code() == Some(0)
+        && parsed.report == ReportState::Whole
+    {
         parsed.nothing = said.values().all(|text| text.contains("[no test files]"));
     }
     silence(output, &mut parsed);
@@ -436,16 +442,17 @@ fn panic(reading: &Reading<'_>, text: &str, test: Option<&str>) -> Option<Findin
     let message = text
         .lines()
         .find_map(|line| line.trim_start().strip_prefix("panic: "))?;
-    let message = message
-        .split(" [recovered]")
-        .next()
-        .unwrap_or(message);
+    let message = message.split(" [recovered]").next().unwrap_or(message);
     let place = text.lines().find_map(|line| {
         let at = line.strip_prefix('\t')?.split(' ').next()?;
         let (file, line) = at.rsplit_once(':')?;
         let named = reading.locator.find(file)?;
         (reading.locator.is_own(&named) && named.text.is_some())
-            .then(|| line.parse().ok().map(|line| place(&named, &COLUMNS, Span::Line(line))))
+            .then(|| {
+                line.parse()
+                    .ok()
+                    .map(|line| place(&named, &COLUMNS, Span::Line(line)))
+            })
             .flatten()
     });
     Some(Finding {
@@ -466,7 +473,9 @@ fn definition(reading: &Reading<'_>, test: &str, folder: Option<&str>) -> Option
         .iter()
         .filter(|file| file.ends_with("_test.go"))
         .filter_map(|file| reading.locator.find(file))
-        .filter(|named| folder.is_none_or(|folder| crate::gates::locate::parent(&named.absolute) == folder))
+        .filter(|named| {
+            folder.is_none_or(|folder| crate::gates::locate::parent(&named.absolute) == folder)
+        })
         .find_map(|named| {
             let text = named.text.as_ref()?;
             let at = text
@@ -474,7 +483,11 @@ fn definition(reading: &Reading<'_>, test: &str, folder: Option<&str>) -> Option
                 .windows(wanted.len())
                 .position(|window| window == wanted.as_bytes())?;
             let start = at + "func ".len();
-            Some(place(&named, &COLUMNS, Span::Bytes(start, start + name.len())))
+            Some(place(
+                &named,
+                &COLUMNS,
+                Span::Bytes(start, start + name.len()),
+            ))
         })
 }
 
@@ -545,7 +558,12 @@ pub fn golangci(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
                     reading,
                     output,
                     text.trim(),
-                    &[".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json"],
+                    &[
+                        ".golangci.yml",
+                        ".golangci.yaml",
+                        ".golangci.toml",
+                        ".golangci.json",
+                    ],
                 ));
             }
             parsed.nothing = text.contains("no go files to analyze");

@@ -79,9 +79,9 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
         parsed.nothing = true;
     }
     if parsed.report == ReportState::Absent && !parsed.nothing {
-        let complaint = text
-            .lines()
-            .find(|line| line.contains("Validation Error") || line.contains("failed to load config"));
+        let complaint = text.lines().find(|line| {
+            line.contains("Validation Error") || line.contains("failed to load config")
+        });
         if let Some(line) = complaint {
             parsed.troubles.push(super::lines::config_trouble(
                 reading,
@@ -120,7 +120,13 @@ fn add_suite(reading: &Reading<'_>, suite: &Suite, parsed: &mut Parsed) {
         let messages = test.messages.as_deref().unwrap_or_default();
         for (index, text) in messages.iter().enumerate() {
             let detail = test.details.get(index);
-            add_failure(reading, (test, &id), (text, detail), named.as_deref(), parsed);
+            add_failure(
+                reading,
+                (test, &id),
+                (text, detail),
+                named.as_deref(),
+                parsed,
+            );
         }
         if messages.is_empty() {
             parsed.findings.push(Finding {
@@ -195,7 +201,10 @@ fn add_broken_suite(
         place,
         code: None,
         rendered: Some(text.clone()),
-        ..reading.finding(Severity::Error, first_paragraphs(thrown_text(&body, &thrown)))
+        ..reading.finding(
+            Severity::Error,
+            first_paragraphs(thrown_text(&body, &thrown)),
+        )
     });
 }
 
@@ -203,7 +212,11 @@ fn thrown_text<'t>(body: &'t str, thrown: &js_stack::Thrown<'t>) -> &'t str {
     match thrown.name {
         // `SyntaxError` is worth reading; it stays in the message.
         Some(_) => body
-            .get(..body.find(thrown.message).map_or(0, |at| at + thrown.message.len()))
+            .get(
+                ..body
+                    .find(thrown.message)
+                    .map_or(0, |at| at + thrown.message.len()),
+            )
             .unwrap_or(body),
         None => thrown.message,
     }
@@ -270,7 +283,9 @@ fn esbuild(reading: &Reading<'_>, text: &str) -> Option<Place> {
 /// `Cannot find module './x' imported from /path`: where that name is written.
 fn import_line(reading: &Reading<'_>, text: &str, named: Option<&Named>) -> Option<Place> {
     let first = text.lines().next()?;
-    let name = crate::gates::place::quoted_names(first).into_iter().next()?;
+    let name = crate::gates::place::quoted_names(first)
+        .into_iter()
+        .next()?;
     let named = named?;
     let source = named.text.as_ref()?;
     let body = String::from_utf8_lossy(source.body());

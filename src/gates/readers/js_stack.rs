@@ -64,7 +64,8 @@ pub fn frame(line: &str) -> Option<(&str, i64, i64)> {
         None => inner.strip_prefix("async ").unwrap_or(inner),
     };
     let (file, line, column) = file_line_column(at)?;
-    (column > 0 && !file.starts_with("node:") && !file.starts_with('<')).then_some((file, line, column))
+    (column > 0 && !file.starts_with("node:") && !file.starts_with('<'))
+        .then_some((file, line, column))
 }
 
 fn name_of(text: &str) -> (Option<&str>, &str) {
@@ -74,7 +75,11 @@ fn name_of(text: &str) -> (Option<&str>, &str) {
     // node writes `TypeError [CODE]: …`.
     let word = name.split(" [").next().unwrap_or(name);
     let is_name = word.ends_with("Error") || word.ends_with("Exception");
-    if is_name && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '.')) {
+    if is_name
+        && word
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '.'))
+    {
         (Some(word), rest.trim_start())
     } else {
         (None, text)
@@ -107,7 +112,11 @@ mod tests {
         assert_eq!(thrown.message, "expected 3\n\nmore: x");
         assert_eq!(
             thrown.frames,
-            [("/w/a b.js", 4, 39), ("/w/c.js", 1, 2), ("file:///w/d.js", 3, 4)]
+            [
+                ("/w/a b.js", 4, 39),
+                ("/w/c.js", 1, 2),
+                ("file:///w/d.js", 3, 4)
+            ]
         );
         assert_eq!(split("no: name").name, None);
         assert_eq!(split("TypeError [ERR_X]: m").name, Some("TypeError"));

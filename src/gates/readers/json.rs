@@ -95,7 +95,10 @@ mod tests {
             Found::Absent => Err("absent"),
         };
         assert_eq!(found("[1,2]"), Ok(vec![1, 2]));
-        assert_eq!(found("\n> x@1 lint\n[warn] z\n  [1]\n2 errors"), Ok(vec![1]));
+        assert_eq!(
+            found("\n> x@1 lint\n[warn] z\n  [1]\n2 errors"),
+            Ok(vec![1])
+        );
         assert_eq!(found("[1,"), Err("cut"));
         assert_eq!(found("text"), Err("absent"));
         assert_eq!(found("{\"a\":1}"), Err("absent"));

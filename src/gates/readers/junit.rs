@@ -117,7 +117,9 @@ fn entity(name: &str) -> String {
     };
     let number = match code.strip_prefix("#x").or_else(|| code.strip_prefix("#X")) {
         Some(hex) => u32::from_str_radix(hex, 16).ok(),
-        None => code.strip_prefix('#').and_then(|digits| digits.parse().ok()),
+        None => code
+            .strip_prefix('#')
+            .and_then(|digits| digits.parse().ok()),
     };
     number
         .and_then(char::from_u32)
@@ -262,9 +264,11 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
         }
         total += report.cases.len();
         for case in &report.cases {
-            parsed
-                .findings
-                .extend(case.failures.iter().map(|failure| finding(reading, case, failure)));
+            parsed.findings.extend(
+                case.failures
+                    .iter()
+                    .map(|failure| finding(reading, case, failure)),
+            );
         }
     }
     parsed.nothing = parsed.report == ReportState::Whole && total == 0;
@@ -305,14 +309,18 @@ fn finding(reading: &Reading<'_>, case: &Case, failure: &Failure) -> Finding {
 
 /// A frame of the text in the project's files, else the file that is named, else the class.
 fn place_of(reading: &Reading<'_>, case: &Case, text: &str) -> Option<Place> {
-    let by_frame = text.lines().take(400).find_map(|line| {
-        java_frame(reading, line, case).or_else(|| path_frame(reading, line))
-    });
+    let by_frame = text
+        .lines()
+        .take(400)
+        .find_map(|line| java_frame(reading, line, case).or_else(|| path_frame(reading, line)));
     by_frame
         .or_else(|| {
             let named = reading.locator.find(case.file.as_deref()?)?;
             named.text.as_ref()?;
-            let span = case.line.filter(|line| *line > 0).map_or(Span::File, Span::Line);
+            let span = case
+                .line
+                .filter(|line| *line > 0)
+                .map_or(Span::File, Span::Line);
             Some(place(&named, &COLUMNS, span))
         })
         .or_else(|| class_file(reading, case.class.as_deref()?))

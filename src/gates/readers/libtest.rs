@@ -56,7 +56,9 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
         parsed.report = ReportState::Whole;
     }
     for test in &failed {
-        parsed.findings.push(finding(reading, &test.name, &test.said));
+        parsed
+            .findings
+            .push(finding(reading, &test.name, &test.said));
     }
     if parsed.findings.is_empty() && output.exit.code() != Some(0) {
         let stderr = plain(&output.stderr);
@@ -73,7 +75,8 @@ fn events(stdout: &[u8]) -> (bool, Vec<Failed>, bool) {
     let mut failed = Vec::new();
     for event in json::lines::<Event>(stdout).flatten() {
         any = true;
-        let is_failure = event.kind == "test" && matches!(event.event.as_str(), "failed" | "timeout");
+        let is_failure =
+            event.kind == "test" && matches!(event.event.as_str(), "failed" | "timeout");
         if is_failure {
             let mut said = event.stdout.unwrap_or_default();
             for more in [event.message, event.reason].into_iter().flatten() {
@@ -214,11 +217,9 @@ fn compile_error(reading: &Reading<'_>, said: &str) -> Option<(Option<Place>, St
     let first = messages
         .iter()
         .find(|message| message.severity == Severity::Error)?;
-    let place = first
-        .at
-        .and_then(|(file, line, column)| {
-            reading.place(file, &cargo::RUSTC, Span::Start(line, column))
-        });
+    let place = first.at.and_then(|(file, line, column)| {
+        reading.place(file, &cargo::RUSTC, Span::Start(line, column))
+    });
     Some((place, first.summary.to_owned()))
 }
 
@@ -253,7 +254,12 @@ fn definition(reading: &Reading<'_>, name: &str) -> Option<Place> {
     }
     let wanted = format!("fn {short}(");
     let mut found = None;
-    for file in reading.locator.files().iter().filter(|file| file.ends_with(".rs")) {
+    for file in reading
+        .locator
+        .files()
+        .iter()
+        .filter(|file| file.ends_with(".rs"))
+    {
         let Some(named) = reading.locator.find(file) else {
             continue;
         };
@@ -280,9 +286,9 @@ fn definition(reading: &Reading<'_>, name: &str) -> Option<Place> {
 
 /// A test program that died before it could report.
 fn abort(reading: &Reading<'_>, stderr: &str) -> Option<Finding> {
-    let died = stderr
-        .lines()
-        .find(|line| line.contains("process didn't exit successfully") && line.contains("signal"))?;
+    let died = stderr.lines().find(|line| {
+        line.contains("process didn't exit successfully") && line.contains("signal")
+    })?;
     let overflow = stderr
         .lines()
         .find(|line| line.contains("has overflowed its stack"));
@@ -351,9 +357,11 @@ fn nextest_text(stderr: &str) -> Vec<Failed> {
     let mut current: Option<String> = None;
     for line in stderr.lines() {
         let trimmed = line.trim_start();
-        let is_head = ["FAIL", "SIGABRT", "SIGSEGV", "TIMEOUT", "ABORT", "PASS", "SLOW", "LEAK"]
-            .iter()
-            .any(|word| trimmed.starts_with(word) && trimmed.contains("s] "));
+        let is_head = [
+            "FAIL", "SIGABRT", "SIGSEGV", "TIMEOUT", "ABORT", "PASS", "SLOW", "LEAK",
+        ]
+        .iter()
+        .any(|word| trimmed.starts_with(word) && trimmed.contains("s] "));
         if is_head {
             let name = trimmed
                 .split_once("] ")

@@ -177,13 +177,28 @@ mod tests {
             slots
         };
         for (text, file, numbers, rest) in [
-            ("a.c:3:7: error: x: 5: y", "a.c", some(&[3, 7]), "error: x: 5: y"),
+            (
+                "a.c:3:7: error: x: 5: y",
+                "a.c",
+                some(&[3, 7]),
+                "error: x: 5: y",
+            ),
             ("a.c:3: x", "a.c", some(&[3]), "x"),
             ("C:\\a b.c:3:7: x", "C:\\a b.c", some(&[3, 7]), "x"),
             ("a:b:3:7:x", "a:b", some(&[3, 7]), "x"),
-            ("a.py:1:2:3:4: error: x", "a.py", some(&[1, 2, 3, 4]), "error: x"),
+            (
+                "a.py:1:2:3:4: error: x",
+                "a.py",
+                some(&[1, 2, 3, 4]),
+                "error: x",
+            ),
             ("a.py:1:2:", "a.py", some(&[1, 2]), ""),
-            ("a.c:3:7:{3:7-3:9}: error: x", "a.c", some(&[3, 7]), "{3:7-3:9}: error: x"),
+            (
+                "a.c:3:7:{3:7-3:9}: error: x",
+                "a.c",
+                some(&[3, 7]),
+                "{3:7-3:9}: error: x",
+            ),
         ] {
             assert_eq!(parts(text), Some((file, numbers, rest)), "{text}");
         }

@@ -108,9 +108,7 @@ fn elect(reading: &Reading<'_>, items: &[Item]) -> Counting {
         let Some(text) = &named.text else { continue };
         let start = JSON.offset(text, line, column);
         bytes += native_columns::plausibility(text, start, &item.message);
-        if let Some((start, _)) =
-            native_columns::find(text, (line, column), None, &item.message)
-        {
+        if let Some((start, _)) = native_columns::find(text, (line, column), None, &item.message) {
             native += native_columns::plausibility(text, start, &item.message);
         }
     }
@@ -225,7 +223,10 @@ fn add_text(reading: &Reading<'_>, line: &str, parsed: &mut Parsed) {
         parsed.troubles.push(reading.trouble(anchor, message));
         return;
     }
-    let (message, code) = match message.strip_suffix(']').and_then(|text| text.rsplit_once("  [")) {
+    let (message, code) = match message
+        .strip_suffix(']')
+        .and_then(|text| text.rsplit_once("  ["))
+    {
         Some((message, code)) if !code.contains(' ') => (message, Some(code.to_owned())),
         Some(_) | None => (message, None),
     };
@@ -235,8 +236,13 @@ fn add_text(reading: &Reading<'_>, line: &str, parsed: &mut Parsed) {
     if severity == Severity::Information
         && !message.starts_with("Revealed ")
         && let Some(last) = parsed.findings.last_mut()
-        && last.place.as_ref().map(|place| (&place.file, place.range.start.line))
-            == place.as_ref().map(|place| (&place.file, place.range.start.line))
+        && last
+            .place
+            .as_ref()
+            .map(|place| (&place.file, place.range.start.line))
+            == place
+                .as_ref()
+                .map(|place| (&place.file, place.range.start.line))
     {
         last.message.push('\n');
         last.message.push_str(&tidy(message, 4096));
@@ -271,7 +277,12 @@ fn push(reading: &Reading<'_>, finding: Finding, parsed: &mut Parsed) {
     let is_config = finding
         .file()
         .and_then(|file| file.workspace())
-        .is_some_and(|path| matches!(path.name(), "mypy.ini" | ".mypy.ini" | "setup.cfg" | "pyproject.toml"));
+        .is_some_and(|path| {
+            matches!(
+                path.name(),
+                "mypy.ini" | ".mypy.ini" | "setup.cfg" | "pyproject.toml"
+            )
+        });
     if is_config {
         parsed
             .troubles

@@ -25,9 +25,11 @@ pub fn find(
             .filter(|at| *at > best && is_one_expression(text, best, *at))
             .max_by_key(|at| {
                 (
-                    i32::from(quoted_names(message).iter().any(|name| {
-                        text.slice(best..*at) == **name
-                    })),
+                    i32::from(
+                        quoted_names(message)
+                            .iter()
+                            .any(|name| text.slice(best..*at) == **name),
+                    ),
                     i32::from(ends_token(text, *at)),
                     std::cmp::Reverse(*at),
                 )
@@ -63,13 +65,20 @@ pub fn plausibility(text: &SourceText, offset: usize, message: &str) -> i32 {
 }
 
 fn places(text: &SourceText, (line, column): (i64, i64)) -> Vec<usize> {
-    let Some(index) = line.checked_sub(1).and_then(|line| usize::try_from(line).ok()) else {
+    let Some(index) = line
+        .checked_sub(1)
+        .and_then(|line| usize::try_from(line).ok())
+    else {
         return Vec::new();
     };
     let Some(span) = text.line(LineRule::Universal, index) else {
         return Vec::new();
     };
-    let shift = if index == 0 && text.bom_len() > 0 { 2 } else { 0 };
+    let shift = if index == 0 && text.bom_len() > 0 {
+        2
+    } else {
+        0
+    };
     let target = column.saturating_add(shift);
     let mut places = Vec::new();
     let mut reported: i64 = 0;
@@ -87,7 +96,9 @@ fn places(text: &SourceText, (line, column): (i64, i64)) -> Vec<usize> {
 
 fn line_before(text: &SourceText, offset: usize) -> &[u8] {
     let line = text.line_of(LineRule::Universal, offset);
-    let start = text.line(LineRule::Universal, line).map_or(0, |span| span.start);
+    let start = text
+        .line(LineRule::Universal, line)
+        .map_or(0, |span| span.start);
     text.slice_bytes(start..offset.max(start))
 }
 
@@ -165,15 +176,25 @@ mod tests {
 
     #[test]
     fn the_number_is_turned_back() {
-        let text = SourceText::new("x: int = \"é漢😀\"; y = undefined_name\n".as_bytes().to_vec());
+        let text = SourceText::new(
+            "x: int = \"é漢😀\"; y = undefined_name\n"
+                .as_bytes()
+                .to_vec(),
+        );
         let found = |column, end, message: &str| {
             let (start, end) = find(&text, (1, column), Some((1, end)), message).unwrap();
             let end = end.unwrap_or_else(|| token_end(&text, start));
             text.slice(start..end).into_owned()
         };
-        assert_eq!(found(14, 28, "Name \"undefined_name\" is not defined"), "undefined_name");
+        assert_eq!(
+            found(14, 28, "Name \"undefined_name\" is not defined"),
+            "undefined_name"
+        );
         // The literal's own end cannot be told from its number.
-        assert_eq!(found(9, 11, "Incompatible types (expression has type \"str\")"), "\"é漢😀\"");
+        assert_eq!(
+            found(9, 11, "Incompatible types (expression has type \"str\")"),
+            "\"é漢😀\""
+        );
         assert!(find(&text, (1, 999), None, "").is_none());
         assert!(find(&text, (i64::MIN, 1), None, "").is_none());
     }

@@ -16,9 +16,7 @@ use crate::gates::text::LineRule;
 use crate::kernel::finding::{Finding, FindingTag, Severity};
 
 /// Also of its SARIF, which says code points.
-pub const COLUMNS: Columns = Columns::new(Unit::Bytes)
-    .bom_counts(3)
-    .lines(LineRule::Lf);
+pub const COLUMNS: Columns = Columns::new(Unit::Bytes).bom_counts(3).lines(LineRule::Lf);
 
 #[derive(Deserialize)]
 struct Report {
@@ -75,11 +73,9 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
             parsed
         }
         Found::CutOff => Parsed::new(ReportState::CutOff),
-        Found::Absent if sarif::is_sarif(&output.stdout) => sarif::read_as(
-            reading,
-            &output.stdout,
-            sarif::Dialect::measured(COLUMNS),
-        ),
+        Found::Absent if sarif::is_sarif(&output.stdout) => {
+            sarif::read_as(reading, &output.stdout, sarif::Dialect::measured(COLUMNS))
+        }
         Found::Absent => Parsed::absent(),
     };
     if parsed.report == ReportState::Absent {
@@ -113,10 +109,13 @@ fn finding(reading: &Reading<'_>, item: &Item) -> Finding {
         })
         .unwrap_or_default();
     let mut message = item.message.clone();
-    for more in [first.and_then(|label| label.label.as_deref()), item.help.as_deref()]
-        .into_iter()
-        .flatten()
-        .filter(|more| !more.is_empty())
+    for more in [
+        first.and_then(|label| label.label.as_deref()),
+        item.help.as_deref(),
+    ]
+    .into_iter()
+    .flatten()
+    .filter(|more| !more.is_empty())
     {
         message.push('\n');
         message.push_str(more);
@@ -129,14 +128,19 @@ fn finding(reading: &Reading<'_>, item: &Item) -> Finding {
         }),
         href: item.url.clone().filter(|url| !url.is_empty()),
         tags: match &code {
-            Some(code) if code.ends_with("(no-unused-vars)") || code.ends_with("(no-unreachable)") => {
+            Some(code)
+                if code.ends_with("(no-unused-vars)") || code.ends_with("(no-unreachable)") =>
+            {
                 vec![FindingTag::Unnecessary]
             }
             Some(_) | None => Vec::new(),
         },
         code,
         related,
-        ..reading.finding(severity(&item.severity).unwrap_or(Severity::Error), &message)
+        ..reading.finding(
+            severity(&item.severity).unwrap_or(Severity::Error),
+            &message,
+        )
     }
 }
 

@@ -407,15 +407,29 @@ mod tests {
         };
         let error = |declared: &[Declared]| Matcher::new(declared, columns).unwrap_err();
         assert_eq!(error(&[]), PatternError::Empty);
-        assert!(matches!(error(&[declare("(", Some(1), Some(1))]), PatternError::Regexp(..)));
+        assert!(matches!(
+            error(&[declare("(", Some(1), Some(1))]),
+            PatternError::Regexp(..)
+        ));
         assert_eq!(error(&[declare("x", None, Some(1))]), PatternError::NoFile);
-        assert!(matches!(error(&[declare("x", Some(1), None)]), PatternError::NoMessage(_)));
+        assert!(matches!(
+            error(&[declare("x", Some(1), None)]),
+            PatternError::NoMessage(_)
+        ));
         let looping = Declared {
             loops: true,
             ..declare("x", Some(1), Some(1))
         };
         assert_eq!(error(&[looping.clone(), looping]), PatternError::Loop);
-        for name in ["$tsc", "$gcc", "$eslint-stylish", "$eslint-compact", "$go", "$rustc", "$msCompile"] {
+        for name in [
+            "$tsc",
+            "$gcc",
+            "$eslint-stylish",
+            "$eslint-compact",
+            "$go",
+            "$rustc",
+            "$msCompile",
+        ] {
             let declared = Matcher::named(name).unwrap();
             assert!(Matcher::new(&declared, columns).is_ok(), "{name}");
         }

@@ -30,7 +30,10 @@ pub fn yamllint(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
         else {
             continue;
         };
-        let (message, rule) = match message.strip_suffix(')').and_then(|text| text.rsplit_once(" (")) {
+        let (message, rule) = match message
+            .strip_suffix(')')
+            .and_then(|text| text.rsplit_once(" ("))
+        {
             Some((message, rule)) if !rule.contains(' ') => (message, Some(rule)),
             Some(_) | None => (message, None),
         };
@@ -97,8 +100,8 @@ pub fn luacheck(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
 fn lua_line(reading: &Reading<'_>, line: &str) -> Option<Finding> {
     let (at, rest) = line.split_once(": (")?;
     let (code, message) = rest.split_once(") ")?;
-    let is_code = code.starts_with(['W', 'E'])
-        && code.get(1..)?.bytes().all(|byte| byte.is_ascii_digit());
+    let is_code =
+        code.starts_with(['W', 'E']) && code.get(1..)?.bytes().all(|byte| byte.is_ascii_digit());
     if !is_code {
         return None;
     }
@@ -224,19 +227,30 @@ fn markdown(reading: &Reading<'_>, item: &MarkdownItem) -> Finding {
     };
     let code = item.rule_names.first().cloned();
     let mut message = item.rule_description.clone();
-    if let Some(detail) = item.error_detail.as_deref().filter(|detail| !detail.is_empty()) {
+    if let Some(detail) = item
+        .error_detail
+        .as_deref()
+        .filter(|detail| !detail.is_empty())
+    {
         message.push_str(&format!(" [{detail}]"));
     }
-    if let Some(context) = item.error_context.as_deref().filter(|text| !text.is_empty()) {
+    if let Some(context) = item
+        .error_context
+        .as_deref()
+        .filter(|text| !text.is_empty())
+    {
         message.push_str(&format!(" [Context: \"{context}\"]"));
     }
-    let fix = named.as_deref().zip(item.fix_info.as_ref()).and_then(|(named, info)| {
-        Some(Fix {
-            title: format!("Fix {}", code.as_deref().unwrap_or("this")),
-            applicability: Applicability::Safe,
-            edits: vec![markdown_edit(named, item.line_number, info)?],
-        })
-    });
+    let fix = named
+        .as_deref()
+        .zip(item.fix_info.as_ref())
+        .and_then(|(named, info)| {
+            Some(Fix {
+                title: format!("Fix {}", code.as_deref().unwrap_or("this")),
+                applicability: Applicability::Safe,
+                edits: vec![markdown_edit(named, item.line_number, info)?],
+            })
+        });
     Finding {
         place: named.map(|named| place(&named, &MARKDOWN, span)),
         code,

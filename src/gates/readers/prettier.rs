@@ -22,7 +22,8 @@ const CONFIGS: [&str; 6] = [
 pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
     let mut parsed = Parsed::absent();
     let stdout = plain(&output.stdout);
-    if stdout.contains("Checking formatting...") || stdout.contains("All matched files use Prettier")
+    if stdout.contains("Checking formatting...")
+        || stdout.contains("All matched files use Prettier")
     {
         parsed.report = ReportState::Whole;
     }
@@ -61,7 +62,10 @@ fn unformatted(reading: &Reading<'_>, path: &str, parsed: &mut Parsed) {
     parsed.findings.push(Finding {
         place: Some(reading.file(&named)),
         code: Some("unformatted".to_owned()),
-        ..reading.finding(Severity::Warning, "The file is not laid out as Prettier would")
+        ..reading.finding(
+            Severity::Warning,
+            "The file is not laid out as Prettier would",
+        )
     });
 }
 

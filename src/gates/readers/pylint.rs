@@ -179,9 +179,12 @@ pub fn flake8(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
     }
     let text = plain(&output.stderr);
     if parsed.findings.is_empty() && text.contains("There was a critical error") {
-        parsed
-            .troubles
-            .push(config_trouble(reading, output, text.trim(), &FLAKE8_CONFIGS));
+        parsed.troubles.push(config_trouble(
+            reading,
+            output,
+            text.trim(),
+            &FLAKE8_CONFIGS,
+        ));
     }
     parsed
 }

@@ -84,7 +84,8 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
             || (line.starts_with("Config") && line.contains("entry"))
     });
     // Status 3 is a bad configuration, with a valid report of no errors.
-    if output.exit.code() == Some(3) || (parsed.report == ReportState::Absent && complaint.is_some())
+    if output.exit.code() == Some(3)
+        || (parsed.report == ReportState::Absent && complaint.is_some())
     {
         let message = complaint.unwrap_or("the configuration could not be read");
         parsed
@@ -112,7 +113,9 @@ fn finding(reading: &Reading<'_>, item: Item) -> Finding {
     });
     let tags = match item.rule.as_deref() {
         Some(
-            "reportUnusedImport" | "reportUnusedVariable" | "reportUnusedClass"
+            "reportUnusedImport"
+            | "reportUnusedVariable"
+            | "reportUnusedClass"
             | "reportUnusedFunction",
         ) => vec![FindingTag::Unnecessary],
         Some("reportDeprecated") => vec![FindingTag::Deprecated],

@@ -98,9 +98,9 @@ fn plugin(reading: &Reading<'_>, lines: &[u8]) -> Parsed {
         match event.event.as_str() {
             // The same failure comes once with its exception and once as a report.
             "collect" => {
-                let known = events.iter().any(|other| {
-                    other.event == "collect-exc" && other.nodeid == event.nodeid
-                });
+                let known = events
+                    .iter()
+                    .any(|other| other.event == "collect-exc" && other.nodeid == event.nodeid);
                 if !known {
                     parsed.findings.push(collected(reading, event));
                 }
@@ -256,9 +256,9 @@ fn xunit(reading: &Reading<'_>, xml: &[u8], output: &ToolOutput) -> Parsed {
                     .map_or(Span::File, Span::Line);
                 Some(place(&named, &CODE, span))
             };
-            parsed.findings.push(from_traceback(
-                reading, &traceback, &text, test, fallback,
-            ));
+            parsed
+                .findings
+                .push(from_traceback(reading, &traceback, &text, test, fallback));
         }
     }
     parsed
@@ -326,9 +326,9 @@ fn text(reading: &Reading<'_>, stdout: &str) -> Parsed {
             named.text.is_some().then(|| reading.file(&named))
         };
         let test = (!is_collection).then(|| id.clone());
-        parsed.findings.push(from_traceback(
-            reading, &traceback, text, test, fallback,
-        ));
+        parsed
+            .findings
+            .push(from_traceback(reading, &traceback, text, test, fallback));
     }
     parsed
 }
@@ -338,7 +338,9 @@ fn title(line: &str, mark: char) -> Option<&str> {
     let inner = line.trim_start_matches(mark);
     let title = inner.trim_end_matches(mark);
     let is_title = line.len() - inner.len() >= 3 && inner.len() > title.len();
-    is_title.then(|| title.trim()).filter(|title| !title.is_empty())
+    is_title
+        .then(|| title.trim())
+        .filter(|title| !title.is_empty())
 }
 
 /// `5 failed, 1 passed in 0.29s`.
@@ -346,9 +348,16 @@ fn is_summary(text: &str) -> bool {
     text.contains(" in ")
         && text.ends_with(|c: char| c == 's' || c == ')')
         && text.starts_with(|c: char| c.is_ascii_digit())
-        && ["passed", "failed", "error", "skipped", "deselected", "xfailed"]
-            .iter()
-            .any(|word| text.contains(word))
+        && [
+            "passed",
+            "failed",
+            "error",
+            "skipped",
+            "deselected",
+            "xfailed",
+        ]
+        .iter()
+        .any(|word| text.contains(word))
 }
 
 /// The block's title is `TestGroup.test_multi`, the summary has the whole id.
@@ -377,9 +386,9 @@ fn start_failure(reading: &Reading<'_>, output: &ToolOutput, parsed: &mut Parsed
             let named = reading.locator.find(file?)?;
             named.text.is_some().then(|| reading.file(&named))
         };
-        parsed.findings.push(from_traceback(
-            reading, &traceback, text, None, fallback,
-        ));
+        parsed
+            .findings
+            .push(from_traceback(reading, &traceback, text, None, fallback));
         return;
     }
     parsed.report = ReportState::Absent;
@@ -427,7 +436,9 @@ fn usage(reading: &Reading<'_>, stderr: &str, parsed: &mut Parsed) {
             stderr
                 .lines()
                 .find_map(|line| line.strip_prefix("ERROR: "))
-                .filter(|line| line.contains(".ini") || line.contains(".toml") || line.contains(".cfg"))
+                .filter(|line| {
+                    line.contains(".ini") || line.contains(".toml") || line.contains(".cfg")
+                })
         })
     else {
         return;
@@ -445,7 +456,10 @@ fn usage(reading: &Reading<'_>, stderr: &str, parsed: &mut Parsed) {
     let word = word.split(' ').next().unwrap_or(word);
     let line = named.text.as_ref().and_then(|text| {
         (0..)
-            .map_while(|line| text.line(LineRule::Universal, line).map(|span| (line, span)))
+            .map_while(|line| {
+                text.line(LineRule::Universal, line)
+                    .map(|span| (line, span))
+            })
             .find(|(_, span)| !word.is_empty() && text.slice(span.clone()).contains(word))
             .map(|(line, _)| line)
     });

@@ -161,13 +161,7 @@ pub fn read_as(reading: &Reading<'_>, bytes: &[u8], dialect: Dialect) -> Parsed 
     }
 }
 
-fn add(
-    reading: &Reading<'_>,
-    item: &Item,
-    report: &Report,
-    dialect: Dialect,
-    parsed: &mut Parsed,
-) {
+fn add(reading: &Reading<'_>, item: &Item, report: &Report, dialect: Dialect, parsed: &mut Parsed) {
     let path = item
         .location
         .as_ref()
@@ -181,7 +175,11 @@ fn add(
         Some(Code::Text(text)) => (Some(text.clone()), None),
         None => (None, None),
     };
-    if path.is_none() && code.as_deref().is_some_and(|code| code.contains("fs/") || code.contains("internalError")) {
+    if path.is_none()
+        && code
+            .as_deref()
+            .is_some_and(|code| code.contains("fs/") || code.contains("internalError"))
+    {
         parsed.broken = true;
         parsed.notes.push(item.message.clone());
         return;
@@ -269,7 +267,9 @@ fn fixes(named: &Named, item: &Item, code: Option<&str>, dialect: Dialect) -> Ve
             (a, b) == (c, d) || (a < d && c < b)
         })
     });
-    let name = code.and_then(|code| code.rsplit('/').next()).unwrap_or("this");
+    let name = code
+        .and_then(|code| code.rsplit('/').next())
+        .unwrap_or("this");
     let fix = |edits: Vec<FixEdit>| Fix {
         title: format!("Fix {name}"),
         applicability: Applicability::Suggestion,

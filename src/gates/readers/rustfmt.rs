@@ -27,7 +27,10 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
         .any(|argument| argument == "-l" || argument == "--files-with-diff");
     if lists {
         for line in text.lines() {
-            let named = reading.locator.find(line).filter(|named| named.text.is_some());
+            let named = reading
+                .locator
+                .find(line)
+                .filter(|named| named.text.is_some());
             if let Some(named) = named {
                 parsed.report = ReportState::Whole;
                 parsed.findings.push(Finding {

@@ -485,7 +485,10 @@ impl LogRun<'_, '_> {
     }
 
     fn fixes(&self, result: &SarifResult) -> Vec<Fix> {
-        let columns = self.dialect.columns.unwrap_or_else(|| self.stated_columns());
+        let columns = self
+            .dialect
+            .columns
+            .unwrap_or_else(|| self.stated_columns());
         result
             .fixes
             .iter()
@@ -544,9 +547,10 @@ fn span_of(region: Region) -> Span {
             },
             _ => Span::from_numbers((line, column), (region.end_line, region.end_column)),
         },
-        (None, Some(offset)) => {
-            Span::Bytes(offset, offset.saturating_add(region.byte_length.unwrap_or(0)))
-        }
+        (None, Some(offset)) => Span::Bytes(
+            offset,
+            offset.saturating_add(region.byte_length.unwrap_or(0)),
+        ),
         (None, None) => Span::File,
     }
 }

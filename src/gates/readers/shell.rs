@@ -80,7 +80,10 @@ pub fn shellcheck(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
             .collect(),
     );
     parsed.notes.extend(json::lost_note(lost));
-    for line in plain(&output.stderr).lines().filter(|line| !line.trim().is_empty()) {
+    for line in plain(&output.stderr)
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+    {
         parsed.notes.push(line.to_owned());
     }
     parsed

@@ -270,7 +270,12 @@ fn finding(reading: &Reading<'_>, failure: &Failure<'_>) -> Option<Finding> {
         .filter(|text| !text.trim().is_empty())
         .unwrap_or(name);
     let mut message = message.trim_end().to_owned();
-    for (key, label) in [("expected", "expected"), ("actual", "actual"), ("found", "found"), ("wanted", "wanted")] {
+    for (key, label) in [
+        ("expected", "expected"),
+        ("actual", "actual"),
+        ("found", "found"),
+        ("wanted", "wanted"),
+    ] {
         if let Some(value) = failure.get(key)
             && !message.contains(value)
         {
@@ -317,14 +322,10 @@ fn from_comments(reading: &Reading<'_>, failure: &Failure<'_>) -> Option<Finding
         let named = reading.locator.find(file)?;
         named.text.is_some().then_some((index, named, line))
     })?;
-    let caret = lines
-        .iter()
-        .skip(index + 1)
-        .take(3)
-        .find_map(|text| {
-            let column = text.find('^')?;
-            text.trim().chars().all(|c| c == '^').then_some(column)
-        });
+    let caret = lines.iter().skip(index + 1).take(3).find_map(|text| {
+        let column = text.find('^')?;
+        text.trim().chars().all(|c| c == '^').then_some(column)
+    });
     let message = lines
         .iter()
         .skip(index + 1)

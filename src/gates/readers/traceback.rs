@@ -72,9 +72,7 @@ fn frame(line: &str) -> Option<Frame<'_>> {
         return None;
     }
     let head = super::lines::head(line)?;
-    let is_frame = head.rest.is_empty()
-        || head.rest.starts_with("in ")
-        || !head.rest.contains(' ');
+    let is_frame = head.rest.is_empty() || head.rest.starts_with("in ") || !head.rest.contains(' ');
     (is_frame && head.column().is_none()).then_some(Frame {
         file: head.file,
         line: head.line()?,
@@ -158,10 +156,7 @@ pub fn places(reading: &Reading<'_>, frames: &[Frame<'_>]) -> (Option<Place>, Ve
 fn exact(named: &crate::gates::locate::Named, frame: &Frame<'_>) -> Option<Place> {
     let (first, last) = frame.carets?;
     let text = named.text.as_ref()?;
-    let line = text.line(
-        LineRule::Universal,
-        COLUMNS.line_index(text, frame.line),
-    )?;
+    let line = text.line(LineRule::Universal, COLUMNS.line_index(text, frame.line))?;
     let content = text.slice(line);
     let indent = content.chars().take_while(|c| c.is_whitespace()).count();
     let column = |at: usize| i64::try_from(indent + at + 1).ok();
@@ -200,9 +195,15 @@ mod tests {
 
     #[test]
     fn kinds() {
-        assert_eq!(kind_of("AssertionError: x: y"), Some(("AssertionError", "x: y")));
+        assert_eq!(
+            kind_of("AssertionError: x: y"),
+            Some(("AssertionError", "x: y"))
+        );
         assert_eq!(kind_of("pkg.mod.MyError: x"), Some(("MyError", "x")));
-        assert_eq!(kind_of("KeyboardInterrupt"), Some(("KeyboardInterrupt", "")));
+        assert_eq!(
+            kind_of("KeyboardInterrupt"),
+            Some(("KeyboardInterrupt", ""))
+        );
         assert_eq!(kind_of("assert x == 2"), None);
         assert_eq!(kind_of("Failed here: x"), None);
     }

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 use std::fs;
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, LazyLock};
 use std::thread;
 
 use proptest::prelude::*;
@@ -44,7 +44,8 @@ impl Place {
 
     /// Appends records to a run's transcript.
     fn write(&self, run: &str, records: &[Record]) {
-        let mask = Arc::new(Mask::new([], []).unwrap());
+        static MASK: LazyLock<Arc<Mask>> = LazyLock::new(|| Arc::new(Mask::new([], []).unwrap()));
+        let mask = Arc::clone(&MASK);
         let path = self.transcript(run);
         let mut transcript = if path.exists() {
             Transcript::open_append(&path, mask).unwrap().0
