@@ -13,6 +13,8 @@
 //!
 //! [`FileNow::Opaque`]: crate::kernel::file::FileNow::Opaque
 
+#[cfg(test)]
+mod crash;
 mod fault;
 pub mod ledger;
 mod leftover;

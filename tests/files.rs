@@ -12,5 +12,7 @@ mod paths;
 mod support;
 #[path = "files/tools.rs"]
 mod tools;
+#[path = "files/undo.rs"]
+mod undo;
 #[path = "files/writes.rs"]
 mod writes;

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use super::fault::point;
 use crate::kernel::hash::ContentHash;
 
 /// Quick rather than small: a write waits for it.
@@ -34,9 +35,12 @@ impl Snapshots {
         make_private(folder)?;
         let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
         temporary.write_all(&zstd::bulk::compress(bytes, LEVEL)?)?;
+        point("snapshot written");
         temporary.as_file().sync_all()?;
+        point("snapshot synced");
         // Whoever was quicker kept the same bytes.
         temporary.persist(&path)?;
+        point("snapshot named");
         File::open(folder)?.sync_all()?;
         if made {
             File::open(&self.folder)?.sync_all()?;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
+use super::super::fault::point;
 use super::{Change, ChangeState};
 use crate::kernel::ids::{ChangeId, RunId};
 
@@ -60,12 +61,23 @@ impl Journal {
         // Two processes may share a workspace. The lock goes with the handle, also if we are killed.
         flock(&file, FlockOperation::LockExclusive)?;
         let end = mend(&mut file)?;
+        point("before the fact");
+        if cfg!(test) {
+            // In two, so that a crash can cut a line.
+            let (start, rest) = line.split_at(line.len() / 2);
+            file.write_all(start)?;
+            point("half a fact");
+            line = rest.to_vec();
+        }
         if let Err(error) = file.write_all(&line) {
             // A full disk: half a line must not stay for the next one to be glued to.
             let _ = file.set_len(end);
             return Err(error);
         }
-        file.sync_data()
+        point("fact written");
+        file.sync_data()?;
+        point("fact synced");
+        Ok(())
     }
 
     /// All facts; a last line that is cut off is left out, and so is any other line that is none.
