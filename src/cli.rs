@@ -8,12 +8,19 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+mod ask;
+mod client;
+mod demo;
 mod output;
 mod protocol;
+mod view;
+mod words;
 
 /// The subcommands of the terminal.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Watch the main job happen on a sample project, with a scripted model and without network.
+    Demo(demo::Arguments),
     /// Print the contract with the editors, generated from the types that are compiled in.
     Protocol(protocol::Arguments),
 }
@@ -24,6 +31,7 @@ pub enum Command {
 /// For people: what failed and what to do next.
 pub fn run(command: &Command) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Demo(arguments) => demo::run(arguments),
         Command::Protocol(arguments) => protocol::run(arguments),
     }
 }

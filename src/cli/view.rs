@@ -1,0 +1,383 @@
+//! A run as lines on a terminal: what has just happened, told once, in order.
+//!
+//! Turns records into text and does nothing else. Times are from the run's first record, so a run reads the same live and
+//! from its transcript.
+
+mod question;
+
+use std::collections::HashMap;
+
+use super::words::{
+    BAD, BOLD, DIM, GOOD, NAME, clean, grouped, headline, seconds, styled,
+};
+use crate::kernel::event::{GateRound, Record, RunEvent, RunOutcome, Verdict};
+use crate::kernel::file::{WriteOutcome, WrittenThrough};
+use crate::kernel::finding::{Finding, Severity};
+use crate::kernel::ids::{ChangeId, GateRoundId, QuestionId, ToolCallId};
+use crate::kernel::question::{Answer, Question};
+use crate::kernel::run::{FileChange, Summary, Verification};
+use crate::kernel::tool::{PlanItem, PlanItemState};
+
+pub use question::{answer_in_words, describe};
+
+/// Characters of a line that quotes something long.
+const LINE: usize = 100;
+/// Findings told after a round of gates.
+const FINDINGS: usize = 5;
+
+/// What has to be remembered to tell the next event.
+#[derive(Debug, Default)]
+pub struct View {
+    start_ms: Option<u64>,
+    tools: HashMap<ToolCallId, String>,
+    written: HashMap<ChangeId, WrittenThrough>,
+    reported: HashMap<GateRoundId, Vec<Finding>>,
+    questions: HashMap<QuestionId, Question>,
+}
+
+impl View {
+    /// The lines to print for this record, each with its line break; empty for what only machines want to know.
+    pub fn tell(&mut self, record: &Record) -> String {
+        let start = *self.start_ms.get_or_insert(record.mono);
+        let entry = self.entry(&record.event);
+        entry.map_or_else(String::new, |entry| {
+            entry.at(record.mono.saturating_sub(start))
+        })
+    }
+
+    fn entry(&mut self, event: &RunEvent) -> Option<Entry> {
+        match event {
+            RunEvent::RunStarted { spec } => Some(Entry::new(
+                "run",
+                format!(
+                    "{}\n{}",
+                    styled(BOLD, headline(&spec.prompt, LINE)),
+                    styled(DIM, format!("model {}", clean(&spec.model)))
+                ),
+            )),
+            RunEvent::ContextGathered { context } => {
+                let files = context.files.lines().count();
+                let folder = clean(&context.folder);
+                Some(Entry::new("context", format!("{folder}: {files} files")))
+            }
+            RunEvent::ModelReplied { turn, .. } => {
+                let text = turn.text();
+                let text = text.trim();
+                (!text.is_empty()).then(|| Entry::new("model", clean(text).into_owned()))
+            }
+            RunEvent::ModelFailed { failure, .. } => {
+                Some(Entry::new("model", styled(BAD, clean(&failure.advice))))
+            }
+            RunEvent::ModelRetried { what, after_ms, .. } => Some(Entry::new(
+                "model",
+                format!("again in {}: {}", seconds(*after_ms), clean(what)),
+            )),
+            RunEvent::PlanUpdated { items } => Some(Entry::new("plan", plan(items))),
+            RunEvent::ToolRequested {
+                call,
+                name,
+                summary,
+            } => {
+                self.tools.insert(call.clone(), name.clone());
+                // A plan is told by its items, a question by itself.
+                (name != "plan" && name != "ask").then(|| {
+                    Entry::new(name, headline(summary, LINE)).named()
+                })
+            }
+            RunEvent::ToolFinished {
+                call,
+                output,
+                duration_ms,
+            } => {
+                let name = self.tools.get(call).map_or("tool", String::as_str);
+                let lines = output.text.lines().count();
+                let text = match name {
+                    "command" => format!("{} ({})", headline(&output.text, LINE), seconds(*duration_ms)),
+                    _ => format!("{lines} lines"),
+                };
+                (!output.is_error).then(|| Entry::more(styled(DIM, format!("→ {text}"))))
+            }
+            RunEvent::ToolFailed { error, .. } => {
+                Some(Entry::more(styled(BAD, format!("✗ {}", headline(error, LINE)))))
+            }
+            RunEvent::ToolDenied { reason, .. } => {
+                Some(Entry::more(styled(BAD, format!("✗ {}", headline(reason, LINE)))))
+            }
+            RunEvent::WriteFinished {
+                change, outcome, ..
+            } => {
+                if let WriteOutcome::Written { through, .. } = outcome {
+                    self.written.insert(*change, *through);
+                }
+                None
+            }
+            RunEvent::ChangeMade {
+                change,
+                path,
+                before,
+                after,
+                added,
+                removed,
+            } => {
+                let what = match (before, after) {
+                    (None, _) => "created",
+                    (_, None) => "deleted",
+                    _ => "changed",
+                };
+                let through = self.written.remove(change).map_or("", |through| match through {
+                    WrittenThrough::Disk => "",
+                    WrittenThrough::EditorSaved => ", through the editor, saved",
+                    WrittenThrough::EditorAndDisk => ", through the editor, and on disk",
+                    WrittenThrough::EditorUnsaved => ", through the editor, not saved",
+                });
+                Some(Entry::more(format!(
+                    "{} {} {what}, +{added} -{removed} lines{through}",
+                    styled(GOOD, "✓"),
+                    clean(path.as_str())
+                )))
+            }
+            RunEvent::GatesReported { round, reports } => {
+                let findings = reports.iter().flat_map(|report| report.findings.iter().cloned());
+                self.reported.insert(*round, findings.collect());
+                None
+            }
+            RunEvent::GatesJudged {
+                round,
+                why,
+                verdict,
+            } => {
+                let findings = self.reported.remove(round).unwrap_or_default();
+                verdict_entry(*why, verdict, &findings)
+            }
+            RunEvent::QuestionOpened { question } => {
+                self.questions.insert(question.id.clone(), question.clone());
+                Some(Entry::new("question", describe(question)).asking())
+            }
+            RunEvent::QuestionAnswered {
+                question,
+                answer,
+                by,
+            } => {
+                let words = self.questions.get(question).map_or_else(
+                    || answer_in_words(None, answer),
+                    |question| answer_in_words(Some(question), answer),
+                );
+                let by = clean(by);
+                Some(Entry::new("answer", format!("{} {}", styled(BOLD, words), styled(DIM, format!("({by})")))))
+            }
+            RunEvent::QuestionWithdrawn { reason, .. } => {
+                Some(Entry::new("question", format!("withdrawn: {}", clean(reason))))
+            }
+            RunEvent::CancelRequested { by } => {
+                Some(Entry::new("run", format!("stopped by {}", clean(by))))
+            }
+            RunEvent::StatusChanged { .. }
+            | RunEvent::ModelCalled { .. }
+            | RunEvent::ToolStarted { .. }
+            | RunEvent::ToolCompleted { .. }
+            | RunEvent::FileInspected { .. }
+            | RunEvent::WorkStopped
+            | RunEvent::TimerFired { .. }
+            | RunEvent::GatesStarted { .. }
+            | RunEvent::ChangePlanned { .. }
+            | RunEvent::Ended { .. } => None,
+        }
+    }
+}
+
+/// A labelled paragraph.
+struct Entry {
+    label: String,
+    style: anstyle::Style,
+    text: String,
+}
+
+impl Entry {
+    fn new(label: &str, text: String) -> Self {
+        Self {
+            label: clean(label).into_owned(),
+            style: DIM,
+            text,
+        }
+    }
+
+    /// Belongs to the entry above.
+    fn more(text: String) -> Self {
+        Self::new("", text)
+    }
+
+    fn named(mut self) -> Self {
+        self.style = NAME;
+        self
+    }
+
+    fn asking(mut self) -> Self {
+        self.style = super::words::ASKS;
+        self
+    }
+
+    fn at(&self, ms: u64) -> String {
+        told(&seconds(ms), &styled(self.style, format!("{:<9}", self.label)), &self.text)
+    }
+}
+
+/// Lines beside time and label.
+fn told(time: &str, label: &str, text: &str) -> String {
+    let mut out = String::new();
+    for (at, line) in text.lines().enumerate() {
+        if at == 0 {
+            out.push_str(&format!("{} {label} {line}\n", styled(DIM, format!("{time:>8}"))));
+        } else {
+            out.push_str(&format!("{:19}{line}\n", ""));
+        }
+    }
+    out
+}
+
+/// A line beside the run's own, such as what the editor does.
+pub fn aside(label: &str, text: &str) -> String {
+    told("", &styled(DIM, format!("{label:<9}")), &styled(DIM, text))
+}
+
+fn plan(items: &[PlanItem]) -> String {
+    items
+        .iter()
+        .map(|item| {
+            let title = clean(&item.title);
+            match item.state {
+                PlanItemState::Pending => format!("○ {title}\n"),
+                PlanItemState::InProgress => format!("{} {}\n", styled(NAME, "◐"), styled(BOLD, title)),
+                PlanItemState::Done => format!("{} {title}\n", styled(GOOD, "●")),
+                PlanItemState::Skipped => styled(DIM, format!("– {title}")) + "\n",
+            }
+        })
+        .collect()
+}
+
+fn verdict_entry(why: GateRound, verdict: &Verdict, findings: &[Finding]) -> Option<Entry> {
+    let label = match why {
+        GateRound::Baseline => "baseline",
+        GateRound::Change => "check",
+        GateRound::Final => "final",
+    };
+    let mut text = String::new();
+    if !verdict.passed.is_empty() {
+        let also = if verdict.old_findings > 0 {
+            format!(" ({} findings were there before)", verdict.old_findings)
+        } else {
+            String::new()
+        };
+        text.push_str(&format!("{} {} passes{also}\n", styled(GOOD, "✓"), clean(&verdict.passed.join(", "))));
+    }
+    if !verdict.failed.is_empty() {
+        let gates = clean(&verdict.failed.join(", ")).into_owned();
+        text.push_str(&match why {
+            GateRound::Baseline => format!("{gates} already fails, {} findings\n", verdict.old_findings),
+            GateRound::Change | GateRound::Final => {
+                format!("{} {gates} rejects it\n", styled(BAD, "✗"))
+            }
+        });
+    }
+    if why != GateRound::Baseline {
+        let new = |finding: &&Finding| {
+            let at = finding.at();
+            verdict.first.iter().any(|line| line.starts_with(&at))
+        };
+        for finding in findings.iter().filter(new).take(FINDINGS) {
+            text.push_str(&finding_lines(finding));
+        }
+    }
+    for broken in &verdict.broken {
+        text.push_str(&format!("? {}\n", clean(broken)));
+    }
+    (!text.is_empty()).then(|| Entry::new(label, text))
+}
+
+/// `path:line:column code message`, and the line itself with the place marked.
+pub fn finding_lines(finding: &Finding) -> String {
+    let (word, style) = match finding.severity {
+        Severity::Error => ("error", BAD),
+        Severity::Warning => ("warning", super::words::ASKS),
+        Severity::Information => ("note", DIM),
+        Severity::Hint => ("hint", DIM),
+    };
+    let code = finding.code.as_deref().map(|code| format!(" {}", clean(code))).unwrap_or_default();
+    let mut text = format!(
+        "{} {}: {}\n",
+        styled(BOLD, clean(&finding.at())),
+        styled(style, format!("{word}{code}")),
+        headline(&finding.message, LINE)
+    );
+    if let Some(place) = finding.place.as_ref().filter(|place| !place.line_text.trim().is_empty()) {
+        let line = place.line_text.trim_end();
+        let start = usize::try_from(place.range.start.utf32).unwrap_or(0);
+        let end = if place.range.end.line == place.range.start.line {
+            usize::try_from(place.range.end.utf32).unwrap_or(0)
+        } else {
+            line.chars().count()
+        };
+        // Tabs stay tabs, so that the mark stands below its place.
+        let indent: String = line.chars().take(start).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let mark = "^".repeat(end.saturating_sub(start).max(1));
+        text.push_str(&format!("  │ {}\n  │ {indent}{}\n", clean(line), styled(style, mark)));
+    }
+    text
+}
+
+/// What a person wants to know when a run is over.
+pub fn closing(outcome: RunOutcome, summary: &Summary) -> String {
+    let mut text = format!(
+        "\n{}  {}\n",
+        match outcome {
+            RunOutcome::Succeeded => styled(GOOD.bold(), "Succeeded"),
+            RunOutcome::Failed => styled(BAD, "Failed"),
+            RunOutcome::Cancelled => styled(BAD, "Cancelled"),
+            RunOutcome::Interrupted => styled(BAD, "Interrupted"),
+        },
+        clean(summary.text.trim())
+    );
+    let mut row = |name: &str, value: &str| {
+        text.push_str(&told_row(name, value));
+    };
+    for (at, file) in summary.files.iter().enumerate() {
+        let what = match file.change {
+            FileChange::Created => "created",
+            FileChange::Edited => "edited",
+            FileChange::Deleted => "deleted",
+        };
+        let value = format!("{} {what}, +{} -{}", clean(file.path.as_str()), file.added, file.removed);
+        row(if at == 0 { "files" } else { "" }, &value);
+    }
+    if summary.files.is_empty() {
+        row("files", "none changed");
+    }
+    row(
+        "gates",
+        match summary.verification {
+            Verification::Passed => "passed",
+            Verification::Failed => "failed",
+            Verification::Unverified => "none could check the work",
+            Verification::NotNeeded => "nothing to check",
+        },
+    );
+    row(
+        "time",
+        &format!("{}, of which {} working", seconds(summary.elapsed_ms), seconds(summary.active_ms)),
+    );
+    row(
+        "tokens",
+        &format!(
+            "{} in, {} out, in {} model calls and {} tool calls",
+            grouped(summary.usage.input),
+            grouped(summary.usage.output),
+            summary.model_calls,
+            summary.tool_calls
+        ),
+    );
+    text
+}
+
+/// A row of a summary.
+pub fn told_row(name: &str, value: &str) -> String {
+    format!("  {} {value}\n", styled(DIM, format!("{name:<11}")))
+}
