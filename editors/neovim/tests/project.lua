@@ -37,10 +37,12 @@ end
 function M.open(project, path)
   vim.cmd.edit(vim.fn.fnameescape(project.root .. '/' .. path))
   local buffer = vim.api.nvim_get_current_buf()
-  t.wait('the sidecar on ' .. path, function()
+  local client = t.wait('the sidecar on ' .. path, function()
     local client = vim.lsp.get_clients({ bufnr = buffer, name = 'outrigger' })[1]
-    return client and client.initialized and client.attached_buffers[buffer]
+    return client and client.initialized and client.attached_buffers[buffer] and client
   end)
+  -- What it is told is handled in order: with this answer it has looked at the file.
+  assert(client:request_sync('outrigger/run/list', vim.empty_dict(), 10000, buffer))
   return buffer
 end
 
@@ -55,6 +57,8 @@ function M.leave()
   end)
   vim.cmd('silent! %bwipeout!')
 end
+
+table.insert(t.after_failure, M.leave)
 
 --- A script of turns; returns the name of the model.
 ---@param project tests.Project

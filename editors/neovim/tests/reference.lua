@@ -17,7 +17,8 @@ function M.apply(text, edits)
   end
   local parts = {}
   for index, item in ipairs(edits) do
-    parts[index] = { from = offset(item.range.start), to = offset(item.range['end']), text = item.newText, index = index }
+    parts[index] =
+      { from = offset(item.range.start), to = offset(item.range['end']), text = item.newText, index = index }
   end
   table.sort(parts, function(a, b)
     if a.from ~= b.from then

@@ -64,11 +64,9 @@ local function selection(command)
     file = 'a buffer without a file'
   end
   local fence = '```'
-  while
-    vim.iter(lines):any(function(line)
-      return line:find(fence, 1, true) ~= nil
-    end)
-  do
+  while vim.iter(lines):any(function(line)
+    return line:find(fence, 1, true) ~= nil
+  end) do
     fence = fence .. '`'
   end
   return ('\n\nFrom %s, %s:\n%s%s\n%s\n%s'):format(

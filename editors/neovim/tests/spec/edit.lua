@@ -102,7 +102,11 @@ t.test('edits of random texts equal the reference', function()
       local actual = edit.joined(edit.text_of(buffer))
       -- A buffer cannot tell an empty text from one empty line.
       if not (expected == '' and actual == '\n') then
-        t.equal(expected, actual, ('seed %d, round %d: %s %s'):format(seed, round, vim.inspect(text), vim.inspect(edits)))
+        t.equal(
+          expected,
+          actual,
+          ('seed %d, round %d: %s %s'):format(seed, round, vim.inspect(text), vim.inspect(edits))
+        )
       end
       vim.cmd('bwipeout!')
     end
@@ -146,7 +150,10 @@ t.test('marks, extmarks, folds, the cursor and registers stay, and undo is one s
   vim.cmd('normal! x')
   vim.fn.setreg('"', 'mine')
   apply(buffer, { range(0, 0, 0, 0, 'zero\n'), range(2, 0, 3, 0, 'THREE\nthree and a half\n') })
-  t.equal({ 'zero', 'one', 'two', 'THREE', 'three and a half', 'for', 'five', 'six' }, vim.api.nvim_buf_get_lines(buffer, 0, -1, true))
+  t.equal(
+    { 'zero', 'one', 'two', 'THREE', 'three and a half', 'for', 'five', 'six' },
+    vim.api.nvim_buf_get_lines(buffer, 0, -1, true)
+  )
   t.equal({ 6, 2 }, vim.api.nvim_win_get_cursor(0))
   local function mark(name)
     return vim.api.nvim_buf_get_mark(buffer, name)[1]
