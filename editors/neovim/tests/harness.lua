@@ -1,5 +1,10 @@
 --- A test harness for `nvim -l`: named tests, waiting for facts, a closing line that CI counts.
-local M = { passed = 0, failed = 0, skipped = 0, after_failure = {} } ---@type { passed: integer, failed: integer, skipped: integer, after_failure: (fun())[] }
+local M = {
+  passed = 0,
+  failed = 0,
+  skipped = 0,
+  after_failure = {}, ---@type (fun())[]
+}
 
 local only = vim.env.OUTRIGGER_TEST_ONLY
 
