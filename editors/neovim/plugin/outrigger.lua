@@ -22,6 +22,8 @@ for name, subcommand in pairs({
   diff = 'diff',
   accept = 'accept',
   keep = 'keep',
+  panel = 'panel',
+  fix = 'fix',
   ['take-hunk'] = 'hunk take',
   ['leave-hunk'] = 'hunk leave',
 }) do
@@ -29,3 +31,22 @@ for name, subcommand in pairs({
     desc = 'Outrigger: ' .. subcommand,
   })
 end
+
+local group = vim.api.nvim_create_augroup('outrigger', {})
+vim.api.nvim_create_autocmd('BufReadCmd', {
+  group = group,
+  pattern = 'outrigger://panel',
+  desc = 'Outrigger: the panel is drawn, not read',
+  callback = function(event)
+    require('outrigger.panel').attach(event.buf)
+  end,
+})
+vim.api.nvim_create_autocmd('SessionLoadPost', {
+  group = group,
+  desc = 'Outrigger: a panel of the session is drawn again',
+  callback = function()
+    if vim.fn.bufexists('outrigger://panel') == 1 then
+      require('outrigger.panel').restore()
+    end
+  end,
+})

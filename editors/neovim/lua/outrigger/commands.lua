@@ -64,11 +64,9 @@ local function selection(command)
     file = 'a buffer without a file'
   end
   local fence = '```'
-  while
-    vim.iter(lines):any(function(line)
-      return line:find(fence, 1, true) ~= nil
-    end)
-  do
+  while vim.iter(lines):any(function(line)
+    return line:find(fence, 1, true) ~= nil
+  end) do
     fence = fence .. '`'
   end
   return ('\n\nFrom %s, %s:\n%s%s\n%s\n%s'):format(
@@ -240,6 +238,67 @@ M.subcommands = {
     end,
     complete = function()
       return { 'take', 'leave' }
+    end,
+  },
+  fix = {
+    run = function(arguments, command)
+      local options, more = plus_options(arguments)
+      local row = command.range > 0 and command.line1 or vim.api.nvim_win_get_cursor(0)[1]
+      local last = command.range > 0 and command.line2 or row
+      local found = vim.tbl_filter(function(diagnostic)
+        return diagnostic.source ~= 'outrigger' and diagnostic.lnum + 1 <= last and diagnostic.end_lnum + 1 >= row
+      end, vim.diagnostic.get(0))
+      if #found == 0 then
+        return warn('there is no diagnostic on this line')
+      end
+      local client = require('outrigger.client').current()
+      local file = vim.api.nvim_buf_get_name(0)
+      local path = client and require('outrigger.client').relative(client, file) or vim.fn.fnamemodify(file, ':.')
+      local lines = { 'Fix what is reported here, and nothing else:', '' }
+      for _, diagnostic in ipairs(found) do
+        lines[#lines + 1] = ('%s:%d:%d: %s%s%s'):format(
+          path,
+          diagnostic.lnum + 1,
+          vim.str_utfindex(vim.fn.getline(diagnostic.lnum + 1), 'utf-32', diagnostic.col, false) + 1,
+          diagnostic.source and diagnostic.source .. ': ' or '',
+          diagnostic.code and tostring(diagnostic.code) .. ' ' or '',
+          diagnostic.message
+        )
+      end
+      if vim.trim(more) ~= '' then
+        vim.list_extend(lines, { '', more })
+      end
+      require('outrigger.runs').start(table.concat(lines, '\n'), { model = options.model })
+    end,
+  },
+  findings = {
+    run = function()
+      require('outrigger.quickfix').findings()
+    end,
+  },
+  changes = {
+    run = function(arguments)
+      local runs = require('outrigger.runs')
+      pick(arguments == '' and vim.list_slice(runs.all(), 1, 1) or runs.all(), arguments, {
+        none = 'no such run is known',
+        prompt = 'Show the changes of which run?',
+        format = run_line,
+      }, function(item)
+        require('outrigger.quickfix').changes(item)
+      end)
+    end,
+    complete = function()
+      return ids(require('outrigger.runs').all())
+    end,
+  },
+  panel = {
+    run = function()
+      require('outrigger.panel').open()
+    end,
+  },
+  doctor = {
+    run = function()
+      vim.cmd('checkhealth outrigger')
     end,
   },
   log = {

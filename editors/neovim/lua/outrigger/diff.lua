@@ -83,7 +83,8 @@ local function show(diff)
   local path = diff.question.kind.path:gsub('%%', '%%%%')
   local unsaved = diff.question.kind.unsaved and ' (unsaved text included)' or ''
   vim.wo[diff.left_window][0].winbar = (' yours: %s%s '):format(path, unsaved)
-  vim.wo[diff.right_window][0].winbar = ' proposal: :Outrigger accept · :Outrigger keep [why] · do leaves yours · g? help '
+  vim.wo[diff.right_window][0].winbar =
+    ' proposal: :Outrigger accept · :Outrigger keep [why] · do leaves yours · g? help '
   for _, window in ipairs({ diff.left_window, diff.right_window }) do
     vim.api.nvim_win_call(window, function()
       vim.cmd('diffthis')
@@ -348,7 +349,8 @@ function M.hunk(what)
   local lines = vim.api.nvim_buf_get_lines(diff.right, 0, -1, true)
   local proposed = as_lines(diff.proposed)
   local row = vim.api.nvim_win_get_cursor(0)[1]
-  local parts = compare(table.concat(lines, '\n') .. '\n', table.concat(proposed, '\n') .. '\n', { result_type = 'indices' })
+  local parts =
+    compare(table.concat(lines, '\n') .. '\n', table.concat(proposed, '\n') .. '\n', { result_type = 'indices' })
   for _, part in ipairs(parts) do
     local here, count, there, there_count = unpack(part)
     local last = count == 0 and here + 1 or here + count - 1

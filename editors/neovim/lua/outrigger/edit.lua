@@ -127,7 +127,9 @@ function M.plan(text, edits, encoding)
     if touches then
       below.first, below.first_column = edit.first, edit.first_column
       below.text = edit.text .. below.text
-    elseif below and (edit.last > below.first or (edit.last == below.first and edit.last_column > below.first_column)) then
+    elseif
+      below and (edit.last > below.first or (edit.last == below.first and edit.last_column > below.first_column))
+    then
       return nil, 'two edits overlap'
     else
       separate[#separate + 1] = edit

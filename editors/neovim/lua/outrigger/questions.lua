@@ -104,7 +104,12 @@ local function prompt_when_idle(id)
       end
       local mode = vim.api.nvim_get_mode()
       vim.uv.update_time()
-      if mode.mode == 'n' and not mode.blocking and vim.uv.now() - last_key >= idle_ms and vim.fn.getcmdwintype() == '' then
+      if
+        mode.mode == 'n'
+        and not mode.blocking
+        and vim.uv.now() - last_key >= idle_ms
+        and vim.fn.getcmdwintype() == ''
+      then
         stop()
         require('outrigger.prompt').ask(id)
       end
@@ -121,10 +126,7 @@ function M.opened(client_id, question)
   open[question.id] = { question = question, client_id = client_id }
   changed()
   if config.get().notify then
-    vim.notify(
-      ('Outrigger asks: %s  (:Outrigger answer)'):format(M.headline(question)),
-      vim.log.levels.WARN
-    )
+    vim.notify(('Outrigger asks: %s  (:Outrigger answer)'):format(M.headline(question)), vim.log.levels.WARN)
   end
   if config.get().prompt then
     prompt_when_idle(question.id)

@@ -1,36 +1,7 @@
 -- Edits of buffers, byte for byte: against a reference that works on the text as one string.
 local t = require('harness')
 local edit = require('outrigger.edit')
-
---- What the edits make of a text, by the protocol's own words: on the string, columns in bytes.
-local function reference(text, edits)
-  local starts = { 1 }
-  for at in text:gmatch('()\n') do
-    starts[#starts + 1] = at + 1
-  end
-  local function offset(position)
-    if position.line >= #starts then
-      return #text + 1
-    end
-    local start = starts[position.line + 1]
-    local line = text:match('^[^\r\n]*', start)
-    return start + math.min(position.character, #line)
-  end
-  local parts = {}
-  for index, item in ipairs(edits) do
-    parts[index] = { from = offset(item.range.start), to = offset(item.range['end']), text = item.newText, index = index }
-  end
-  table.sort(parts, function(a, b)
-    if a.from ~= b.from then
-      return a.from > b.from
-    end
-    return a.index > b.index
-  end)
-  for _, part in ipairs(parts) do
-    text = text:sub(1, part.from - 1) .. part.text .. text:sub(part.to)
-  end
-  return text
-end
+local reference = require('reference').apply
 
 local function range(first, first_column, last, last_column, text)
   return {
@@ -131,7 +102,11 @@ t.test('edits of random texts equal the reference', function()
       local actual = edit.joined(edit.text_of(buffer))
       -- A buffer cannot tell an empty text from one empty line.
       if not (expected == '' and actual == '\n') then
-        t.equal(expected, actual, ('seed %d, round %d: %s %s'):format(seed, round, vim.inspect(text), vim.inspect(edits)))
+        t.equal(
+          expected,
+          actual,
+          ('seed %d, round %d: %s %s'):format(seed, round, vim.inspect(text), vim.inspect(edits))
+        )
       end
       vim.cmd('bwipeout!')
     end
@@ -175,7 +150,10 @@ t.test('marks, extmarks, folds, the cursor and registers stay, and undo is one s
   vim.cmd('normal! x')
   vim.fn.setreg('"', 'mine')
   apply(buffer, { range(0, 0, 0, 0, 'zero\n'), range(2, 0, 3, 0, 'THREE\nthree and a half\n') })
-  t.equal({ 'zero', 'one', 'two', 'THREE', 'three and a half', 'for', 'five', 'six' }, vim.api.nvim_buf_get_lines(buffer, 0, -1, true))
+  t.equal(
+    { 'zero', 'one', 'two', 'THREE', 'three and a half', 'for', 'five', 'six' },
+    vim.api.nvim_buf_get_lines(buffer, 0, -1, true)
+  )
   t.equal({ 6, 2 }, vim.api.nvim_win_get_cursor(0))
   local function mark(name)
     return vim.api.nvim_buf_get_mark(buffer, name)[1]

@@ -1,0 +1,115 @@
+--- `:checkhealth outrigger`
+local M = {}
+
+local function check_binary(health, config)
+  local cmd = config.cmd
+  if type(cmd) ~= 'table' then
+    health.info('`cmd` is a function; the binary is not checked')
+    return
+  end
+  if vim.fn.executable(cmd[1]) == 0 then
+    health.error(('there is no program `%s`'):format(cmd[1]), {
+      'install it: cargo install outrigger',
+      "or say where it is: vim.lsp.config('outrigger', { cmd = { '/path/to/outrigger', 'lsp' } })",
+    })
+    return
+  end
+  local result = vim.system({ cmd[1], '--version' }, { text = true, timeout = 5000 }):wait()
+  if result.code ~= 0 then
+    health.error(
+      ('`%s --version` failed with exit code %d: %s'):format(cmd[1], result.code, vim.trim(result.stderr or ''))
+    )
+  elseif not result.stdout:match('^outrigger ') then
+    health.error(('`%s` is another program: %s'):format(cmd[1], vim.trim(result.stdout)))
+  else
+    health.ok(('%s (%s)'):format(vim.trim(result.stdout), vim.fn.exepath(cmd[1])))
+  end
+end
+
+local function check_clients(health)
+  local client_module = require('outrigger.client')
+  local clients = client_module.all()
+  if #clients == 0 then
+    health.info('no sidecar is running; it starts with the first file of a workspace that is opened')
+  end
+  for _, client in ipairs(clients) do
+    health.ok(
+      ('running in %s, %s %s, columns in %s'):format(
+        client.root_dir or '?',
+        client.server_info and client.server_info.name or '?',
+        client.server_info and client.server_info.version or '?',
+        client.offset_encoding
+      )
+    )
+    local offer = vim.tbl_get(client.server_capabilities or {}, 'experimental', 'outrigger')
+    local own = vim.tbl_get(client.capabilities, 'experimental', 'outrigger')
+    if not own then
+      health.error('this Neovim did not offer to take events and questions', {
+        'do not replace `capabilities` of the configuration; add to them',
+      })
+    elseif not offer then
+      health.error('the server does not speak the Outrigger protocol')
+    elseif offer.version ~= own.version then
+      health.warn(
+        ('the server speaks version %s of the protocol, the plugin version %s'):format(offer.version, own.version)
+      )
+    else
+      health.ok(('protocol version %d'):format(offer.version))
+    end
+    for _, name in ipairs({ 'apply_edit', 'document_save' }) do
+      local method = name == 'apply_edit' and 'workspace/applyEdit' or 'outrigger/document/save'
+      if not client.handlers[method] then
+        health.warn(('the handler of %s was taken away; edits or saves may not be exact'):format(method))
+      end
+    end
+  end
+end
+
+function M.check()
+  local health = vim.health
+  health.start('outrigger: Neovim')
+  if vim.fn.has('nvim-0.11') == 1 then
+    health.ok(('Neovim %s'):format(tostring(vim.version())))
+  else
+    health.error('Neovim 0.11 or newer is needed')
+    return
+  end
+  local config = vim.lsp.config.outrigger
+  if not config then
+    health.error('the configuration `outrigger` is not found', { 'is the plugin on the runtimepath?' })
+    return
+  end
+  if vim.lsp.is_enabled('outrigger') then
+    health.ok("enabled by vim.lsp.enable('outrigger')")
+  else
+    health.warn('not enabled', { "call vim.lsp.enable('outrigger') or require('outrigger').setup{}" })
+  end
+  local problems = require('outrigger.config').problems(type(vim.g.outrigger) == 'table' and vim.g.outrigger or {})
+  for _, problem in ipairs(problems) do
+    health.error('vim.g.outrigger: ' .. problem)
+  end
+
+  health.start('outrigger: sidecar')
+  check_binary(health, config)
+  check_clients(health)
+
+  health.start('outrigger: model')
+  local set = require('outrigger.config').get()
+  if set.model then
+    health.ok(('`%s`, from the options of the plugin'):format(set.model))
+  else
+    health.info('the model is what the sidecar is configured with; see `outrigger.toml`')
+  end
+
+  health.start('outrigger: gates')
+  local programs = { cargo = 'Rust', ruff = 'Python' }
+  for program, language in vim.spairs(programs) do
+    if vim.fn.executable(program) == 1 then
+      health.ok(('%s (%s)'):format(program, language))
+    else
+      health.info(('%s is not installed; %s is then not checked by it'):format(program, language))
+    end
+  end
+end
+
+return M
