@@ -1,0 +1,143 @@
+// What the panel shows, from what is known. Pure.
+
+import { offeredAnswers, resolutionText, takesWords } from './answers';
+import type { PanelState, QuestionCard, RunCard, RunDetail } from './panelMessages';
+import type { Question } from './protocol';
+import { isOver, type RunState, type SidecarState } from './sidecarState';
+import type { ServerPhase } from './statusText';
+
+const SHOWN_TOOL_CALLS = 50;
+
+export interface PanelContext {
+    phase: ServerPhase;
+    model: string;
+    commands: string;
+    /** Run whose details are shown. */
+    selected?: string;
+}
+
+export function panelState(state: SidecarState, context: PanelContext): PanelState {
+    const selected = context.selected === undefined ? undefined : state.runs.get(context.selected);
+    const hindrance = obstacle(context.phase);
+    return {
+        ...(hindrance ? { obstacle: hindrance } : {}),
+        model: context.model,
+        commands: context.commands,
+        inbox: state.openQuestions().map(questionCard),
+        runs: state.runsByAge().map((run) => runCard(state, run)),
+        ...(selected ? { selected: runDetail(state, selected) } : {}),
+    };
+}
+
+function obstacle(phase: ServerPhase): PanelState['obstacle'] {
+    switch (phase) {
+        case 'running':
+            return undefined;
+        case 'starting':
+            return { text: 'The sidecar starts.' };
+        case 'off':
+            return {
+                text: 'Open a folder to start runs in it.',
+                action: { label: 'Open a folder', command: 'openFolder' },
+            };
+        case 'untrusted':
+            return {
+                text: 'Outrigger reads this folder’s files and runs its tools, so it is off until you trust the folder.',
+                action: { label: 'Manage trust', command: 'trust' },
+            };
+        case 'missing':
+            return {
+                text: 'The outrigger program was not found.',
+                action: { label: 'Choose the program', command: 'setPath' },
+            };
+        case 'failed':
+            return {
+                text: 'The sidecar ended several times and was not started again. Its log says why.',
+                action: { label: 'Start it again', command: 'restart' },
+            };
+    }
+}
+
+export function questionCard(question: Question): QuestionCard {
+    const overwrite = question.kind.kind === 'overwrite';
+    const place = question.place;
+    return {
+        id: question.id,
+        runId: question.run,
+        title: question.title,
+        // The diff itself is one button away and shows more.
+        detail: overwrite ? '' : question.detail,
+        kind: question.kind.kind,
+        ...(place ? { place: `${place.path}:${place.range.start.line + 1}` } : {}),
+        choices: offeredAnswers(question),
+        ...(takesWords(question) ? { words: overwrite ? 'Keep mine, because …' : 'In your own words' } : {}),
+        diff: overwrite,
+        openedAt: question.openedAt,
+    };
+}
+
+function runCard(state: SidecarState, run: RunState): RunCard {
+    const open = state.openQuestions().filter((question) => question.run === run.runId).length;
+    return {
+        runId: run.runId,
+        prompt: run.prompt,
+        status: run.status,
+        over: isOver(run),
+        ...(run.waiting ? { waiting: { text: waitingText(run.waiting), since: run.waiting.since } } : {}),
+        startedAt: run.startedAt,
+        openQuestions: open,
+    };
+}
+
+const WAITS_FOR: Record<string, string> = {
+    model: 'the model',
+    tool: 'a tool',
+    file: 'a file',
+    gate: 'a check',
+    you: 'you',
+    rateLimit: 'the rate limit',
+    retry: 'another attempt',
+    stop: 'everything to stop',
+};
+
+function waitingText(waiting: NonNullable<RunState['waiting']>): string {
+    const what = WAITS_FOR[waiting.for] ?? waiting.for;
+    return waiting.detail === '' ? what : `${what}: ${waiting.detail}`;
+}
+
+function runDetail(state: SidecarState, run: RunState): RunDetail {
+    const calls = [...run.toolCalls];
+    const summary = run.end?.summary;
+    return {
+        ...runCard(state, run),
+        model: run.model,
+        engine: run.engine,
+        plan: run.plan,
+        toolCalls: calls.slice(-SHOWN_TOOL_CALLS).map(([id, call]) => ({
+            id,
+            text: `${call.name} ${call.summary}`.trim(),
+            state: call.state,
+            ...(call.endedAt === undefined ? {} : { durationMs: call.endedAt - call.startedAt }),
+        })),
+        toolCallsBefore: Math.max(0, calls.length - SHOWN_TOOL_CALLS),
+        findings: run.findings,
+        firstFindings: run.firstFindings,
+        changes: [...run.changes.values()],
+        tokens: { input: run.usage.input, output: run.usage.output, cached: run.usage.cacheRead },
+        resolved: [...state.questions.values()].flatMap((question) => {
+            const resolution = question.run === run.runId ? resolutionText(question) : undefined;
+            return resolution === undefined ? [] : [{ id: question.id, title: question.title, resolution }];
+        }),
+        ...(summary
+            ? {
+                  summary: {
+                      text: summary.text,
+                      verification: summary.verification,
+                      elapsedMs: summary.elapsedMs,
+                      activeMs: summary.activeMs,
+                  },
+              }
+            : {}),
+        events: run.timeline.length,
+    };
+}

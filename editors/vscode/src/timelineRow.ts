@@ -1,0 +1,113 @@
+// One line of a run's timeline from one event. Pure; the whole event can be fetched again by its number.
+
+import type { Block, Record as RunRecord, RunEvent } from './protocol';
+
+export type Tone = 'plain' | 'good' | 'bad' | 'warning' | 'asking';
+
+export interface TimelineRow {
+    seq: number;
+    /** Milliseconds since 1970. */
+    at: number;
+    tone: Tone;
+    /** One line, cut. */
+    text: string;
+}
+
+const LONGEST = 240;
+
+export function describeRecord(record: RunRecord): TimelineRow {
+    const [tone, text] = describe(record.event);
+    const line = text.replace(/\s+/g, ' ').trim();
+    return {
+        seq: record.seq,
+        at: record.at,
+        tone,
+        text: line.length > LONGEST ? `${line.slice(0, LONGEST - 1)}…` : line,
+    };
+}
+
+function describe(event: RunEvent): [Tone, string] {
+    switch (event.type) {
+        case 'runStarted':
+            return ['plain', `Started with ${event.spec.model}: ${event.spec.prompt}`];
+        case 'contextGathered':
+            return ['plain', `Looked around in ${event.context.folder}`];
+        case 'statusChanged':
+            return ['plain', event.waiting ? `${event.to}: waits for ${event.waiting.detail}` : event.to];
+        case 'planUpdated':
+            return [
+                'plain',
+                `Plan: ${event.items.filter((item) => item.state === 'done').length} of ${event.items.length} done`,
+            ];
+        case 'modelCalled':
+            return ['plain', `Asked ${event.model}`];
+        case 'modelReplied':
+            return ['plain', replyText(event.turn.blocks)];
+        case 'modelFailed':
+            return ['bad', `The model failed: ${event.failure.advice}`];
+        case 'modelRetried':
+            return ['warning', event.what];
+        case 'toolRequested':
+            return ['plain', `${event.name} ${event.summary}`];
+        case 'toolStarted':
+            return ['plain', `${event.call} started`];
+        case 'toolFinished':
+            return [event.output.isError ? 'bad' : 'plain', `${event.call} ran for ${event.durationMs} ms`];
+        case 'toolCompleted':
+            return ['good', `${event.call} completed: ${event.result}`];
+        case 'toolFailed':
+            return ['bad', `${event.call} failed: ${event.error}`];
+        case 'toolDenied':
+            return ['warning', `${event.call} denied: ${event.reason}`];
+        case 'fileInspected':
+            return ['plain', `Looked at ${event.path}`];
+        case 'changePlanned':
+            return ['plain', `Is about to change ${event.path}`];
+        case 'writeFinished':
+            return event.outcome.result === 'written'
+                ? ['plain', `Wrote ${event.path}`]
+                : ['warning', `${event.path} was not written: ${event.outcome.result}`];
+        case 'changeMade':
+            return ['good', `Changed ${event.path}: +${event.added} −${event.removed}`];
+        case 'gatesStarted':
+            return ['plain', `Checks (${event.why})`];
+        case 'gatesReported':
+            return [
+                'plain',
+                event.reports.map((report) => `${report.gate}: ${report.outcome}`).join(', ') || 'Nothing to check',
+            ];
+        case 'gatesJudged': {
+            const { newFindings, first, failed, broken } = event.verdict;
+            return newFindings > 0
+                ? ['bad', `${newFindings} new ${newFindings === 1 ? 'finding' : 'findings'}: ${first[0] ?? ''}`]
+                : failed.length > 0
+                  ? ['bad', `Failed: ${failed.join(', ')}`]
+                  : broken.length > 0
+                    ? ['warning', `Could not check: ${broken.join('; ')}`]
+                    : ['good', 'Nothing new was found'];
+        }
+        case 'questionOpened':
+            return ['asking', event.question.title];
+        case 'questionAnswered':
+            return ['plain', `Answered by ${event.by}`];
+        case 'questionWithdrawn':
+            return ['plain', `The question was withdrawn: ${event.reason}`];
+        case 'cancelRequested':
+            return ['warning', `Stopped by ${event.by}`];
+        case 'workStopped':
+            return ['plain', 'All work has stopped'];
+        case 'timerFired':
+            return ['plain', 'Time passed'];
+        case 'ended':
+            return [event.outcome === 'succeeded' ? 'good' : 'bad', `${event.outcome}: ${event.summary.text}`];
+        default:
+            // From a later version of the contract.
+            return ['plain', (event as { type: string }).type];
+    }
+}
+
+function replyText(blocks: readonly Block[]): string {
+    const said = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []));
+    const tools = blocks.flatMap((block) => (block.type === 'toolCall' ? [block.name] : []));
+    return said.join(' ') || (tools.length > 0 ? `Wants ${tools.join(', ')}` : 'Said nothing');
+}
