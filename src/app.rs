@@ -62,6 +62,7 @@ pub struct App {
     posts: mpsc::UnboundedSender<actor::Post>,
     /// The workspace's state folder.
     state: Arc<StateDir>,
+    models: Arc<Models>,
 }
 
 /// A page of a transcript.
@@ -141,7 +142,12 @@ impl App {
     pub fn start(config: Config) -> Result<Self, StartError> {
         let (posts, mailbox) = mpsc::unbounded_channel();
         let state = Arc::new(StateDir::open(&config.root, config.state_dir.as_deref())?);
-        let app = Self { posts, state };
+        let models = Arc::clone(&config.models);
+        let app = Self {
+            posts,
+            state,
+            models,
+        };
         actor::spawn(config, app.clone(), mailbox)?;
         Ok(app)
     }
@@ -158,6 +164,17 @@ impl App {
         let (sender, receiver) = oneshot::channel();
         self.post(actor::Post::Command(command, sender));
         receiver
+    }
+
+    /// The model that answers when a run names none.
+    ///
+    /// # Errors
+    /// None is configured: for people, with the shortest ways to get going.
+    pub async fn choose_model(&self) -> Result<String, String> {
+        let choice = self.models.choose().await;
+        choice
+            .map(|choice| choice.model)
+            .map_err(|none| none.to_string())
     }
 
     /// Starts a run under a new id.

@@ -20,7 +20,11 @@ pub fn menu(question: &Question) -> String {
         } else {
             styled(DIM, format!("  {}", clean(effect)))
         };
-        text.push_str(&format!("  {} {}{effect}\n", styled(ASKS, format!("{keys:>8}")), clean(what)));
+        text.push_str(&format!(
+            "  {} {}{effect}\n",
+            styled(ASKS, format!("{keys:>8}")),
+            clean(what)
+        ));
     };
     match &question.kind {
         QuestionKind::Overwrite(overwrite) => {
@@ -28,13 +32,24 @@ pub fn menu(question: &Question) -> String {
             match overwrite.hunks.len() {
                 0 | 1 => {}
                 2 => row("1 or 2", "take one change only", "the rest stays as it is"),
-                last => row(&format!("1 … {last}"), "take these changes only, such as 1 3", "the rest stays as it is"),
+                last => row(
+                    &format!("1 … {last}"),
+                    "take these changes only, such as 1 3",
+                    "the rest stays as it is",
+                ),
             }
-            row("k", "keep mine", "the file stays as it is and the agent is told");
+            row(
+                "k",
+                "keep mine",
+                "the file stays as it is and the agent is told",
+            );
             row("k WHY", "keep mine, and tell the agent why", "");
             row("s", "stop the run", "what it has written stays");
         }
-        QuestionKind::Blocker { .. } | QuestionKind::Command { .. } | QuestionKind::Budget { .. } => {
+        QuestionKind::Blocker { .. }
+        | QuestionKind::Command { .. }
+        | QuestionKind::Uncertain { .. }
+        | QuestionKind::Budget { .. } => {
             for (at, choice) in question.choices.iter().enumerate() {
                 row(&(at + 1).to_string(), &choice.label, &choice.effect);
             }
@@ -50,9 +65,10 @@ pub fn read(question: &Question, line: &str) -> Reading {
     let line = line.trim();
     match &question.kind {
         QuestionKind::Overwrite(overwrite) => read_overwrite(overwrite, line),
-        QuestionKind::Blocker { .. } | QuestionKind::Command { .. } | QuestionKind::Budget { .. } => {
-            read_choice(question, line)
-        }
+        QuestionKind::Blocker { .. }
+        | QuestionKind::Command { .. }
+        | QuestionKind::Uncertain { .. }
+        | QuestionKind::Budget { .. } => read_choice(question, line),
     }
 }
 
@@ -162,7 +178,10 @@ mod tests {
             ("a", Some(Answer::TakeAll)),
             (" all \n", Some(Answer::TakeAll)),
             ("k", Some(keep(None))),
-            ("k ich schreibe noch daran: é", Some(keep(Some("ich schreibe noch daran: é")))),
+            (
+                "k ich schreibe noch daran: é",
+                Some(keep(Some("ich schreibe noch daran: é"))),
+            ),
             ("2", Some(hunks(&[1]))),
             ("1, 3 1", Some(hunks(&[0, 2]))),
             ("s", Some(Answer::StopRun)),

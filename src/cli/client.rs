@@ -36,7 +36,9 @@ pub enum Incoming {
         outcome: Result<Value, Failure>,
     },
     /// Nothing more will come. The reason, where it is not simply the end.
-    Gone { reason: Option<String> },
+    Gone {
+        reason: Option<String>,
+    },
 }
 
 /// A request that the server refused.
@@ -265,7 +267,11 @@ mod tests {
             ),
         ];
         for (message, want) in rows {
-            assert_eq!(understand(message.to_string().as_bytes()), want, "{message}");
+            assert_eq!(
+                understand(message.to_string().as_bytes()),
+                want,
+                "{message}"
+            );
         }
         assert!(understand(b"{").is_err());
     }

@@ -100,8 +100,20 @@ fn play(arguments: &Arguments, sample: &Sample) -> anyhow::Result<ExitCode> {
         styled(BOLD, "Outrigger demo"),
         styled(DIM, "scripted model, no network"),
         view::told_row("project", &sample.project.display().to_string()),
-        view::told_row("sidecar", "this binary as a child, spoken to as an editor does").trim_end(),
-        view::told_row("answers", if arguments.interactive { "yours" } else { "the demo's own; --interactive asks you" }).trim_end(),
+        view::told_row(
+            "sidecar",
+            "this binary as a child, spoken to as an editor does"
+        )
+        .trim_end(),
+        view::told_row(
+            "answers",
+            if arguments.interactive {
+                "yours"
+            } else {
+                "the demo's own; --interactive asks you"
+            }
+        )
+        .trim_end(),
         "",
     ))?;
     let (events, inbox) = channel();
@@ -110,7 +122,11 @@ fn play(arguments: &Arguments, sample: &Sample) -> anyhow::Result<ExitCode> {
         read_lines(events.clone());
     }
     let client = start_sidecar(sample, events).context("failed to start the sidecar")?;
-    let who = if arguments.interactive { Who::Person } else { Who::Demo };
+    let who = if arguments.interactive {
+        Who::Person
+    } else {
+        Who::Demo
+    };
     let mut session = Session::new(client, inbox, who);
     let played = session.play(sample);
     let last_words = session.last_words();
@@ -123,11 +139,17 @@ fn play(arguments: &Arguments, sample: &Sample) -> anyhow::Result<ExitCode> {
     ended?;
     say(&closing)?;
     if !arguments.keep {
-        say(&view::told_row("", &styled(DIM, "(removed with the sample project; --keep leaves both)")))?;
+        say(&view::told_row(
+            "",
+            &styled(DIM, "(removed with the sample project; --keep leaves both)"),
+        ))?;
     }
     match outcome {
         RunOutcome::Succeeded => {
-            say(&format!("\n{}\n", styled(GOOD, "All of it happened: the demo checked each step.")))?;
+            say(&format!(
+                "\n{}\n",
+                styled(GOOD, "All of it happened: the demo checked each step.")
+            ))?;
             Ok(ExitCode::SUCCESS)
         }
         RunOutcome::Cancelled => Ok(ExitCode::from(STOPPED)),

@@ -7,10 +7,8 @@ mod question;
 
 use std::collections::HashMap;
 
-use super::words::{
-    BAD, BOLD, DIM, GOOD, NAME, clean, grouped, headline, seconds, styled,
-};
-use crate::kernel::event::{GateRound, Record, RunEvent, RunOutcome, Verdict};
+use super::words::{BAD, BOLD, DIM, GOOD, NAME, clean, grouped, headline, seconds, styled};
+use crate::kernel::event::{GateRound, Record, RunEvent, RunOutcome, Steer, Verdict};
 use crate::kernel::file::{WriteOutcome, WrittenThrough};
 use crate::kernel::finding::{Finding, Severity};
 use crate::kernel::ids::{ChangeId, GateRoundId, QuestionId, ToolCallId};
@@ -80,9 +78,8 @@ impl View {
             } => {
                 self.tools.insert(call.clone(), name.clone());
                 // A plan is told by its items, a question by itself.
-                (name != "plan" && name != "ask").then(|| {
-                    Entry::new(name, headline(summary, LINE)).named()
-                })
+                (name != "plan" && name != "ask")
+                    .then(|| Entry::new(name, headline(summary, LINE)).named())
             }
             RunEvent::ToolFinished {
                 call,
@@ -92,17 +89,23 @@ impl View {
                 let name = self.tools.get(call).map_or("tool", String::as_str);
                 let lines = output.text.lines().count();
                 let text = match name {
-                    "command" => format!("{} ({})", headline(&output.text, LINE), seconds(*duration_ms)),
+                    "command" => format!(
+                        "{} ({})",
+                        headline(&output.text, LINE),
+                        seconds(*duration_ms)
+                    ),
                     _ => format!("{lines} lines"),
                 };
                 (!output.is_error).then(|| Entry::more(styled(DIM, format!("→ {text}"))))
             }
-            RunEvent::ToolFailed { error, .. } => {
-                Some(Entry::more(styled(BAD, format!("✗ {}", headline(error, LINE)))))
-            }
-            RunEvent::ToolDenied { reason, .. } => {
-                Some(Entry::more(styled(BAD, format!("✗ {}", headline(reason, LINE)))))
-            }
+            RunEvent::ToolFailed { error, .. } => Some(Entry::more(styled(
+                BAD,
+                format!("✗ {}", headline(error, LINE)),
+            ))),
+            RunEvent::ToolDenied { reason, .. } => Some(Entry::more(styled(
+                BAD,
+                format!("✗ {}", headline(reason, LINE)),
+            ))),
             RunEvent::WriteFinished {
                 change, outcome, ..
             } => {
@@ -124,12 +127,15 @@ impl View {
                     (_, None) => "deleted",
                     _ => "changed",
                 };
-                let through = self.written.remove(change).map_or("", |through| match through {
-                    WrittenThrough::Disk => "",
-                    WrittenThrough::EditorSaved => ", through the editor, saved",
-                    WrittenThrough::EditorAndDisk => ", through the editor, and on disk",
-                    WrittenThrough::EditorUnsaved => ", through the editor, not saved",
-                });
+                let through = self
+                    .written
+                    .remove(change)
+                    .map_or("", |through| match through {
+                        WrittenThrough::Disk => "",
+                        WrittenThrough::EditorSaved => ", through the editor, saved",
+                        WrittenThrough::EditorAndDisk => ", through the editor, and on disk",
+                        WrittenThrough::EditorUnsaved => ", through the editor, not saved",
+                    });
                 Some(Entry::more(format!(
                     "{} {} {what}, +{added} -{removed} lines{through}",
                     styled(GOOD, "✓"),
@@ -137,7 +143,9 @@ impl View {
                 )))
             }
             RunEvent::GatesReported { round, reports } => {
-                let findings = reports.iter().flat_map(|report| report.findings.iter().cloned());
+                let findings = reports
+                    .iter()
+                    .flat_map(|report| report.findings.iter().cloned());
                 self.reported.insert(*round, findings.collect());
                 None
             }
@@ -163,13 +171,48 @@ impl View {
                     |question| answer_in_words(Some(question), answer),
                 );
                 let by = clean(by);
-                Some(Entry::new("answer", format!("{} {}", styled(BOLD, words), styled(DIM, format!("({by})")))))
+                Some(Entry::new(
+                    "answer",
+                    format!("{} {}", styled(BOLD, words), styled(DIM, format!("({by})"))),
+                ))
             }
-            RunEvent::QuestionWithdrawn { reason, .. } => {
-                Some(Entry::new("question", format!("withdrawn: {}", clean(reason))))
-            }
+            RunEvent::QuestionWithdrawn { reason, .. } => Some(Entry::new(
+                "question",
+                format!("withdrawn: {}", clean(reason)),
+            )),
             RunEvent::CancelRequested { by } => {
                 Some(Entry::new("run", format!("stopped by {}", clean(by))))
+            }
+            RunEvent::StallDetected { idle_ms } => Some(Entry::new(
+                "stall",
+                styled(
+                    BAD,
+                    format!(
+                        "{} without a sign of life; what hangs is stopped",
+                        seconds(*idle_ms)
+                    ),
+                ),
+            )),
+            RunEvent::Steered { steer, by } => {
+                let words = match steer {
+                    Steer::Message { text } => clean(text).into_owned(),
+                    Steer::Pause => "paused".to_owned(),
+                    Steer::GoOn => "goes on".to_owned(),
+                    Steer::Model { model } => format!("from now on by {}", clean(model)),
+                };
+                Some(Entry::new(
+                    "you",
+                    format!("{words} {}", styled(DIM, format!("({})", clean(by)))),
+                ))
+            }
+            RunEvent::Resumed { by } => Some(Entry::new(
+                "run",
+                format!("taken up again by {}", clean(by)),
+            )),
+            RunEvent::Resuming { uncertain } => {
+                let lines: Vec<_> = uncertain.iter().map(|line| clean(line)).collect();
+                (!lines.is_empty())
+                    .then(|| Entry::more(format!("not certain: {}", lines.join("; "))))
             }
             RunEvent::StatusChanged { .. }
             | RunEvent::ModelCalled { .. }
@@ -217,7 +260,11 @@ impl Entry {
     }
 
     fn at(&self, ms: u64) -> String {
-        told(&seconds(ms), &styled(self.style, format!("{:<9}", self.label)), &self.text)
+        told(
+            &seconds(ms),
+            &styled(self.style, format!("{:<9}", self.label)),
+            &self.text,
+        )
     }
 }
 
@@ -226,7 +273,10 @@ fn told(time: &str, label: &str, text: &str) -> String {
     let mut out = String::new();
     for (at, line) in text.lines().enumerate() {
         if at == 0 {
-            out.push_str(&format!("{} {label} {line}\n", styled(DIM, format!("{time:>8}"))));
+            out.push_str(&format!(
+                "{} {label} {line}\n",
+                styled(DIM, format!("{time:>8}"))
+            ));
         } else {
             out.push_str(&format!("{:19}{line}\n", ""));
         }
@@ -246,7 +296,9 @@ fn plan(items: &[PlanItem]) -> String {
             let title = clean(&item.title);
             match item.state {
                 PlanItemState::Pending => format!("○ {title}\n"),
-                PlanItemState::InProgress => format!("{} {}\n", styled(NAME, "◐"), styled(BOLD, title)),
+                PlanItemState::InProgress => {
+                    format!("{} {}\n", styled(NAME, "◐"), styled(BOLD, title))
+                }
                 PlanItemState::Done => format!("{} {title}\n", styled(GOOD, "●")),
                 PlanItemState::Skipped => styled(DIM, format!("– {title}")) + "\n",
             }
@@ -267,12 +319,18 @@ fn verdict_entry(why: GateRound, verdict: &Verdict, findings: &[Finding]) -> Opt
         } else {
             String::new()
         };
-        text.push_str(&format!("{} {} passes{also}\n", styled(GOOD, "✓"), clean(&verdict.passed.join(", "))));
+        text.push_str(&format!(
+            "{} {} passes{also}\n",
+            styled(GOOD, "✓"),
+            clean(&verdict.passed.join(", "))
+        ));
     }
     if !verdict.failed.is_empty() {
         let gates = clean(&verdict.failed.join(", ")).into_owned();
         text.push_str(&match why {
-            GateRound::Baseline => format!("{gates} already fails, {} findings\n", verdict.old_findings),
+            GateRound::Baseline => {
+                format!("{gates} already fails, {} findings\n", verdict.old_findings)
+            }
             GateRound::Change | GateRound::Final => {
                 format!("{} {gates} rejects it\n", styled(BAD, "✗"))
             }
@@ -301,14 +359,22 @@ pub fn finding_lines(finding: &Finding) -> String {
         Severity::Information => ("note", DIM),
         Severity::Hint => ("hint", DIM),
     };
-    let code = finding.code.as_deref().map(|code| format!(" {}", clean(code))).unwrap_or_default();
+    let code = finding
+        .code
+        .as_deref()
+        .map(|code| format!(" {}", clean(code)))
+        .unwrap_or_default();
     let mut text = format!(
         "{} {}: {}\n",
         styled(BOLD, clean(&finding.at())),
         styled(style, format!("{word}{code}")),
         headline(&finding.message, LINE)
     );
-    if let Some(place) = finding.place.as_ref().filter(|place| !place.line_text.trim().is_empty()) {
+    if let Some(place) = finding
+        .place
+        .as_ref()
+        .filter(|place| !place.line_text.trim().is_empty())
+    {
         let line = place.line_text.trim_end();
         let start = usize::try_from(place.range.start.utf32).unwrap_or(0);
         let end = if place.range.end.line == place.range.start.line {
@@ -317,9 +383,17 @@ pub fn finding_lines(finding: &Finding) -> String {
             line.chars().count()
         };
         // Tabs stay tabs, so that the mark stands below its place.
-        let indent: String = line.chars().take(start).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let indent: String = line
+            .chars()
+            .take(start)
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect();
         let mark = "^".repeat(end.saturating_sub(start).max(1));
-        text.push_str(&format!("  │ {}\n  │ {indent}{}\n", clean(line), styled(style, mark)));
+        text.push_str(&format!(
+            "  │ {}\n  │ {indent}{}\n",
+            clean(line),
+            styled(style, mark)
+        ));
     }
     text
 }
@@ -345,7 +419,12 @@ pub fn closing(outcome: RunOutcome, summary: &Summary) -> String {
             FileChange::Edited => "edited",
             FileChange::Deleted => "deleted",
         };
-        let value = format!("{} {what}, +{} -{}", clean(file.path.as_str()), file.added, file.removed);
+        let value = format!(
+            "{} {what}, +{} -{}",
+            clean(file.path.as_str()),
+            file.added,
+            file.removed
+        );
         row(if at == 0 { "files" } else { "" }, &value);
     }
     if summary.files.is_empty() {
@@ -362,7 +441,11 @@ pub fn closing(outcome: RunOutcome, summary: &Summary) -> String {
     );
     row(
         "time",
-        &format!("{}, of which {} working", seconds(summary.elapsed_ms), seconds(summary.active_ms)),
+        &format!(
+            "{}, of which {} working",
+            seconds(summary.elapsed_ms),
+            seconds(summary.active_ms)
+        ),
     );
     row(
         "tokens",

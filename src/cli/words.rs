@@ -85,7 +85,12 @@ mod tests {
 
     #[test]
     fn numbers_and_lines_are_short() {
-        let rows = [(0, "0"), (999, "999"), (1000, "1,000"), (1234567, "1,234,567")];
+        let rows = [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1234567, "1,234,567"),
+        ];
         for (number, want) in rows {
             assert_eq!(grouped(number), want);
         }

@@ -88,9 +88,14 @@ pub async fn execute(session: &Session, command: Command) -> Result<Value> {
 }
 
 async fn start(session: &Session, params: StartParams) -> Result<StartResult> {
-    let Some(model) = params.model.or_else(|| session.default_model.clone()) else {
-        let message = "no model is configured; name one in the request (`model`), in initializationOptions.model or in OUTRIGGER_MODEL";
-        return Err(error(ErrorKind::NoModel, message));
+    let named = params.model.or_else(|| session.default_model.clone());
+    let model = match named {
+        Some(model) => model,
+        None => session
+            .app
+            .choose_model()
+            .await
+            .map_err(|none| error(ErrorKind::NoModel, none))?,
     };
     if params.prompt.trim().is_empty() {
         return Err(error(

@@ -120,6 +120,10 @@ impl Overview {
             | RunEvent::CancelRequested { .. }
             | RunEvent::WorkStopped
             | RunEvent::TimerFired { .. }
+            | RunEvent::StallDetected { .. }
+            | RunEvent::Steered { .. }
+            | RunEvent::Resumed { .. }
+            | RunEvent::Resuming { .. }
             | RunEvent::ModelCalled { .. }
             | RunEvent::ModelRetried { .. }
             | RunEvent::ToolRequested { .. }
@@ -180,6 +184,7 @@ pub(super) mod tests {
                 fallback_model: None,
                 policy: Policy::default(),
                 budget: Budget::default(),
+                stall: Default::default(),
             },
         }
     }

@@ -26,7 +26,9 @@ const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC
 
 /// A `file:` URI of an absolute path.
 pub fn file_uri(path: &Path) -> String {
-    let path = path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
+    let path = path
+        .to_string_lossy()
+        .replace(std::path::MAIN_SEPARATOR, "/");
     let slash = if path.starts_with('/') { "" } else { "/" };
     format!("file://{slash}{}", utf8_percent_encode(&path, IN_PATH))
 }
@@ -119,7 +121,8 @@ impl Editor {
             dirty: true,
             saved: None,
         };
-        self.documents.insert(uri.clone(), (path.to_owned(), document));
+        self.documents
+            .insert(uri.clone(), (path.to_owned(), document));
         json!({ "textDocument": { "uri": uri, "languageId": language, "version": 1, "text": text } })
     }
 
@@ -150,7 +153,10 @@ impl Editor {
                 .get(uri)
                 .ok_or_else(|| format!("{uri} is not open"))?;
             if version.is_some_and(|version| version != document.version) {
-                return Err(format!("{uri} has moved on to version {}", document.version));
+                return Err(format!(
+                    "{uri} has moved on to version {}",
+                    document.version
+                ));
             }
         }
         let mut edited = Vec::new();
@@ -167,9 +173,9 @@ impl Editor {
             .get_mut(&uri)
             .ok_or_else(|| format!("{uri} is not open"))?;
         // All ranges are of the text as it was: from the end towards the start none of them moves.
-        wanted
-            .edits
-            .sort_by_key(|edit| std::cmp::Reverse((edit.range.start.line, edit.range.start.character)));
+        wanted.edits.sort_by_key(|edit| {
+            std::cmp::Reverse((edit.range.start.line, edit.range.start.character))
+        });
         let mut said = Vec::new();
         for edit in wanted.edits {
             let Range { start, end } = edit.range;
@@ -204,9 +210,10 @@ impl Editor {
     /// # Errors
     /// It is not open, or its file cannot be written.
     pub fn save(&mut self, uri: &str) -> io::Result<PathBuf> {
-        let (path, document) = self.documents.get_mut(uri).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::NotFound, format!("{uri} is not open"))
-        })?;
+        let (path, document) = self
+            .documents
+            .get_mut(uri)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("{uri} is not open")))?;
         fs::write(&path, document.text.to_string())?;
         document.dirty = false;
         Ok(path.clone())

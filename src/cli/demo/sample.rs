@@ -32,7 +32,10 @@ impl Sample {
     pub fn make(folder: &Path) -> io::Result<Self> {
         let project = folder.join("tempo");
         fs::create_dir_all(project.join("src"))?;
-        fs::write(project.join("Cargo.toml"), include_str!("sample/manifest.toml"))?;
+        fs::write(
+            project.join("Cargo.toml"),
+            include_str!("sample/manifest.toml"),
+        )?;
         fs::write(project.join("Cargo.lock"), include_str!("sample/lock.toml"))?;
         fs::write(project.join(".gitignore"), "/target\n")?;
         fs::write(project.join(CODE), CODE_ON_DISK)?;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::editor::{Editor, file_uri};
 use super::sample::{self, Sample};
-use super::stage::{ProgressValue, Progress, Published};
+use super::stage::{Progress, ProgressValue, Published};
 use super::witness::{Sight, Witness};
 use super::{Event, say};
 use crate::cli::ask::{self, Reading};
@@ -24,6 +24,7 @@ use crate::cli::words::{clean, headline};
 use crate::kernel::document::PositionEncoding;
 use crate::kernel::event::{Budget, CommandPolicy, Engine, Policy, RunEvent, RunOutcome};
 use crate::kernel::ids::RunId;
+use crate::kernel::policy::stall::StallPolicy;
 use crate::kernel::question::{Answer, Question, QuestionKind};
 use crate::kernel::run::{Summary, Verification};
 use crate::protocol::capabilities::{ClientOffer, ServerOffer};
@@ -114,7 +115,10 @@ impl Session {
             "the transcript has {lines} lines, but {records} events were told"
         );
         let mut closing = view::closing(outcome, &summary);
-        closing.push_str(&view::told_row("transcript", &format!("{} ({lines} records)", run_view.transcript)));
+        closing.push_str(&view::told_row(
+            "transcript",
+            &format!("{} ({lines} records)", run_view.transcript),
+        ));
         Ok((outcome, closing))
     }
 
@@ -125,10 +129,16 @@ impl Session {
     /// Takes leave of the sidecar as an editor does.
     pub fn end(mut self) -> anyhow::Result<()> {
         let left = self.take_leave();
-        let status = self.client.end(LEAVING).context("failed to wait for the sidecar")?;
+        let status = self
+            .client
+            .end(LEAVING)
+            .context("failed to wait for the sidecar")?;
         left?;
         match status {
-            None => bail!("the sidecar did not end within {} s after `exit`", LEAVING.as_secs()),
+            None => bail!(
+                "the sidecar did not end within {} s after `exit`",
+                LEAVING.as_secs()
+            ),
             Some(status) => ensure!(status.success(), "the sidecar ended with {status}"),
         }
         Ok(())
@@ -136,7 +146,9 @@ impl Session {
 
     fn take_leave(&mut self) -> anyhow::Result<()> {
         self.call::<_, Value>("shutdown", &Value::Null)?;
-        self.client.notify("exit", &Value::Null).context("failed to say goodbye to the sidecar")
+        self.client
+            .notify("exit", &Value::Null)
+            .context("failed to say goodbye to the sidecar")
     }
 
     fn initialize(&mut self) -> anyhow::Result<()> {
@@ -147,7 +159,12 @@ impl Session {
             save: true,
         };
         let root = file_uri(&self.project);
-        let name = self.project.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = self
+            .project
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let result: Value = self.call(
             "initialize",
             &json!({
@@ -175,7 +192,13 @@ impl Session {
         };
         let offered: ServerOffer = read(&capabilities["experimental"]["outrigger"])
             .context("failed to read what the sidecar offers in its answer to initialize")?;
-        for wanted in [method::RUN_START, method::RUN_LIST, method::RUN_EVENTS, method::QUESTION_ANSWER, method::DOCUMENT_READ] {
+        for wanted in [
+            method::RUN_START,
+            method::RUN_LIST,
+            method::RUN_EVENTS,
+            method::QUESTION_ANSWER,
+            method::DOCUMENT_READ,
+        ] {
             ensure!(
                 offered.methods.iter().any(|method| method == wanted),
                 "the sidecar does not offer {wanted}"
@@ -201,7 +224,10 @@ impl Session {
         for (path, language, text) in documents {
             let opened = self.editor.open(&self.project.join(path), language, &text);
             self.notify("textDocument/didOpen", &opened)?;
-            self.aside("editor", &format!("opens {path} with a line that is not saved"))?;
+            self.aside(
+                "editor",
+                &format!("opens {path} with a line that is not saved"),
+            )?;
         }
         Ok(())
     }
@@ -217,22 +243,29 @@ impl Session {
                 ..Policy::default()
             },
             budget: Budget::default(),
+            fallback_model: None,
+            stall: StallPolicy::default(),
         };
         let started: StartResult = self.call(method::RUN_START, &params)?;
         Ok(started.run_id)
     }
 
     /// Sends a request and goes on with all else until its reply is there.
-    fn call<P: Serialize, R: DeserializeOwned>(&mut self, name: &str, params: &P) -> anyhow::Result<R> {
-        let params = serde_json::to_value(params).with_context(|| format!("failed to write {name}"))?;
-        let id = self
-            .client
-            .request(name, &params)
-            .with_context(|| format!("failed to send {name}: the sidecar does not read any more"))?;
+    fn call<P: Serialize, R: DeserializeOwned>(
+        &mut self,
+        name: &str,
+        params: &P,
+    ) -> anyhow::Result<R> {
+        let params =
+            serde_json::to_value(params).with_context(|| format!("failed to write {name}"))?;
+        let id = self.client.request(name, &params).with_context(|| {
+            format!("failed to send {name}: the sidecar does not read any more")
+        })?;
         loop {
             if let Some(outcome) = self.replies.remove(&id) {
                 let result = outcome.with_context(|| format!("the sidecar refused {name}"))?;
-                return read(&result).with_context(|| format!("failed to read the reply to {name}"));
+                return read(&result)
+                    .with_context(|| format!("failed to read the reply to {name}"));
             }
             self.step(Some(PATIENCE))?;
         }
@@ -251,7 +284,10 @@ impl Session {
     /// Waits for the next event and deals with it. Without patience, as long as it takes.
     fn step(&mut self, patience: Option<Duration>) -> anyhow::Result<()> {
         let event = match patience {
-            None => self.inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            None => self
+                .inbox
+                .recv()
+                .map_err(|_| RecvTimeoutError::Disconnected),
             Some(patience) => self.inbox.recv_timeout(patience),
         };
         match event {
@@ -284,7 +320,9 @@ impl Session {
             }
             Incoming::Notification { method, params } => self.told(&method, &params),
             Incoming::Gone { reason: None } => bail!("the sidecar ended in the middle of the demo"),
-            Incoming::Gone { reason: Some(why) } => bail!("the sidecar cannot be understood: {why}"),
+            Incoming::Gone { reason: Some(why) } => {
+                bail!("the sidecar cannot be understood: {why}")
+            }
         }
     }
 
@@ -293,7 +331,8 @@ impl Session {
         match name {
             "workspace/applyEdit" => self.apply_edit(params).map(Ok),
             method::DOCUMENT_SAVE => {
-                let params: SaveParams = read(params).context("failed to read what is to be saved")?;
+                let params: SaveParams =
+                    read(params).context("failed to read what is to be saved")?;
                 self.save(&params).map(Ok)
             }
             "window/workDoneProgress/create" | "client/registerCapability" => Ok(Ok(Value::Null)),
@@ -316,7 +355,10 @@ impl Session {
         for edited in edited {
             self.notify("textDocument/didChange", &edited.did_change)?;
             let path = self.relative(&edited.path);
-            self.aside("editor", &format!("applies an edit to {path}, now version {}", edited.version))?;
+            self.aside(
+                "editor",
+                &format!("applies an edit to {path}, now version {}", edited.version),
+            )?;
         }
         Ok(json!({ "applied": true }))
     }
@@ -325,7 +367,10 @@ impl Session {
         let result = match self.editor.save(&params.uri) {
             Ok(path) => {
                 self.witness.saw(Sight::SaveOnRequest);
-                self.notify("textDocument/didSave", &json!({ "textDocument": { "uri": params.uri } }))?;
+                self.notify(
+                    "textDocument/didSave",
+                    &json!({ "textDocument": { "uri": params.uri } }),
+                )?;
                 self.aside("editor", &format!("saves {}", self.relative(&path)))?;
                 SaveResult {
                     saved: true,
@@ -341,7 +386,10 @@ impl Session {
     }
 
     fn relative(&self, path: &std::path::Path) -> String {
-        path.strip_prefix(&self.project).unwrap_or(path).display().to_string()
+        path.strip_prefix(&self.project)
+            .unwrap_or(path)
+            .display()
+            .to_string()
     }
 
     /// A notification of the sidecar.
@@ -357,8 +405,10 @@ impl Session {
                 Ok(())
             }
             method::QUESTION_RESOLVED => {
-                let params: ResolvedParams = read(params).context("failed to read a question's end")?;
-                self.questions.retain(|question| question.id != params.question_id);
+                let params: ResolvedParams =
+                    read(params).context("failed to read a question's end")?;
+                self.questions
+                    .retain(|question| question.id != params.question_id);
                 Ok(())
             }
             "textDocument/publishDiagnostics" => {
@@ -369,7 +419,9 @@ impl Session {
                 let progress: Progress = read(params).context("failed to read progress")?;
                 self.progress(progress)
             }
-            "window/showMessage" => self.aside("message", params["message"].as_str().unwrap_or_default()),
+            "window/showMessage" => {
+                self.aside("message", params["message"].as_str().unwrap_or_default())
+            }
             _ => Ok(()),
         }
     }
@@ -395,18 +447,29 @@ impl Session {
         if published.uri != file_uri(&self.project.join(sample::CODE)) {
             return Ok(());
         }
-        let of_cargo = published.diagnostics.iter().find(|diagnostic| diagnostic.source == "cargo");
+        let of_cargo = published
+            .diagnostics
+            .iter()
+            .find(|diagnostic| diagnostic.source == "cargo");
         match of_cargo {
             Some(diagnostic) => {
-                let marked = self.editor.text_at(&published.uri, diagnostic.range).unwrap_or_default();
+                let marked = self
+                    .editor
+                    .text_at(&published.uri, diagnostic.range)
+                    .unwrap_or_default();
                 let code = diagnostic.code.as_str().unwrap_or_default();
                 if code == "E0308" && marked.contains("('h', 3600)") {
                     self.witness.saw(Sight::Squiggle);
                 }
                 let said = headline(&diagnostic.message, 80);
-                self.aside("editor", &format!("underlines `{}`: {code} {said}", headline(&marked, 60)))
+                self.aside(
+                    "editor",
+                    &format!("underlines `{}`: {code} {said}", headline(&marked, 60)),
+                )
             }
-            None if self.witness.has_seen(Sight::Squiggle) && !self.witness.has_seen(Sight::SquiggleCleared) => {
+            None if self.witness.has_seen(Sight::Squiggle)
+                && !self.witness.has_seen(Sight::SquiggleCleared) =>
+            {
                 self.witness.saw(Sight::SquiggleCleared);
                 self.aside("editor", "underlines nothing any more")
             }
@@ -448,7 +511,9 @@ impl Session {
                     uri: format!("outrigger:/question/{}/current", question.id),
                 },
             )?;
-            let ours = self.editor.text(&self.project.join(overwrite.path.as_str()));
+            let ours = self
+                .editor
+                .text(&self.project.join(overwrite.path.as_str()));
             ensure!(
                 ours.as_deref() == Some(current.text.as_str()),
                 "the question about {} does not show what is in the editor",
@@ -477,7 +542,9 @@ impl Session {
                 self.step(None)?;
             }
             let Some(Some(line)) = self.typed.pop_front() else {
-                bail!("no answer came: standard input has ended; without --interactive the demo answers by itself");
+                bail!(
+                    "no answer came: standard input has ended; without --interactive the demo answers by itself"
+                );
             };
             match ask::read(question, &line) {
                 Reading::Answer(answer) => return Ok(answer),
@@ -488,10 +555,17 @@ impl Session {
 
     /// All that must have happened by now, or is just about to arrive.
     fn make_sure(&mut self, outcome: RunOutcome, summary: &Summary) -> anyhow::Result<()> {
-        ensure!(outcome == RunOutcome::Succeeded, "the run did not succeed: {}", summary.text);
+        ensure!(
+            outcome == RunOutcome::Succeeded,
+            "the run did not succeed: {}",
+            summary.text
+        );
         while !self.witness.missing().is_empty() {
             if let Err(error) = self.step(Some(AFTERMATH)) {
-                return Err(error.context(format!("the demo did not see {}", self.witness.missing().join(", "))));
+                return Err(error.context(format!(
+                    "the demo did not see {}",
+                    self.witness.missing().join(", ")
+                )));
             }
         }
         ensure!(
@@ -503,10 +577,16 @@ impl Session {
             (sample::README, sample::readme_in_the_end()),
         ];
         for (path, text) in expected {
-            let in_editor = self.editor.text(&self.project.join(path)).unwrap_or_default();
+            let in_editor = self
+                .editor
+                .text(&self.project.join(path))
+                .unwrap_or_default();
             let on_disk = fs::read_to_string(self.project.join(path))
                 .with_context(|| format!("failed to read {path}"))?;
-            ensure!(in_editor == on_disk, "{path} in the editor is not what is on disk");
+            ensure!(
+                in_editor == on_disk,
+                "{path} in the editor is not what is on disk"
+            );
             ensure!(
                 self.who == Who::Person || in_editor == text,
                 "{path} is not what it should be in the end:\n{in_editor}"
@@ -531,7 +611,11 @@ impl Session {
             limit: 100_000,
         };
         let replayed: EventsResult = self.call(method::RUN_EVENTS, &params)?;
-        ensure!(replayed.problems.is_empty(), "the transcript has problems: {}", replayed.problems.join("; "));
+        ensure!(
+            replayed.problems.is_empty(),
+            "the transcript has problems: {}",
+            replayed.problems.join("; ")
+        );
         let last = replayed.records.last().map_or(0, |record| record.seq);
         ensure!(
             last == self.last_seq,
@@ -546,7 +630,8 @@ impl Session {
 fn automatic(question: &Question) -> anyhow::Result<Answer> {
     match &question.kind {
         QuestionKind::Overwrite(overwrite) => {
-            let keeps_typed_line = |removed: &[String]| !removed.iter().any(|line| line == sample::TYPED_README);
+            let keeps_typed_line =
+                |removed: &[String]| !removed.iter().any(|line| line == sample::TYPED_README);
             let hunks: Vec<u32> = overwrite
                 .hunks
                 .iter()
@@ -569,8 +654,15 @@ fn automatic(question: &Question) -> anyhow::Result<Answer> {
             .map(|choice| Answer::Choice {
                 choice: choice.id.clone(),
             })
-            .with_context(|| format!("the demo has no answer to `{}`: {}", question.title, question.detail)),
-        QuestionKind::Command { .. } | QuestionKind::Budget { .. } => {
+            .with_context(|| {
+                format!(
+                    "the demo has no answer to `{}`: {}",
+                    question.title, question.detail
+                )
+            }),
+        QuestionKind::Command { .. }
+        | QuestionKind::Uncertain { .. }
+        | QuestionKind::Budget { .. } => {
             bail!("the demo did not expect the question `{}`", question.title)
         }
     }

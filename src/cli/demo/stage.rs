@@ -48,7 +48,10 @@ pub struct Shown {
 impl Shown {
     /// ` 33% editing`; nothing where there is nothing to show.
     pub fn line(&self) -> Option<String> {
-        let message = self.message.as_deref().filter(|message| !message.is_empty())?;
+        let message = self
+            .message
+            .as_deref()
+            .filter(|message| !message.is_empty())?;
         Some(match self.percentage {
             Some(percentage) => format!("{percentage:>3}% {message}"),
             None => message.to_owned(),

@@ -93,11 +93,15 @@ impl Witness {
                 verdict,
                 ..
             } => {
-                let is_the_one = |line: &String| line.contains("E0308") && line.starts_with("src/lib.rs:4:");
+                let is_the_one =
+                    |line: &String| line.contains("E0308") && line.starts_with("src/lib.rs:4:");
                 if !verdict.failed.is_empty() && verdict.first.iter().any(is_the_one) {
                     self.saw(Sight::Rejection);
                 }
-                if self.has_seen(Sight::Rejection) && verdict.failed.is_empty() && !verdict.passed.is_empty() {
+                if self.has_seen(Sight::Rejection)
+                    && verdict.failed.is_empty()
+                    && !verdict.passed.is_empty()
+                {
                     self.saw(Sight::Correction);
                 }
             }
@@ -105,11 +109,18 @@ impl Witness {
                 why: GateRound::Final,
                 verdict,
                 ..
-            } if verdict.failed.is_empty() && !verdict.passed.is_empty() => self.saw(Sight::FinalGates),
+            } if verdict.failed.is_empty() && !verdict.passed.is_empty() => {
+                self.saw(Sight::FinalGates)
+            }
             RunEvent::QuestionOpened { question } => match &question.kind {
-                QuestionKind::Overwrite(overwrite) if overwrite.unsaved => self.saw(Sight::Overwrite),
+                QuestionKind::Overwrite(overwrite) if overwrite.unsaved => {
+                    self.saw(Sight::Overwrite)
+                }
                 QuestionKind::Blocker { .. } => self.saw(Sight::Blocker),
-                QuestionKind::Overwrite(_) | QuestionKind::Command { .. } | QuestionKind::Budget { .. } => {}
+                QuestionKind::Overwrite(_)
+                | QuestionKind::Command { .. }
+                | QuestionKind::Uncertain { .. }
+                | QuestionKind::Budget { .. } => {}
             },
             RunEvent::QuestionAnswered { .. } => {
                 self.answers += 1;
@@ -144,7 +155,11 @@ mod tests {
             round: GateRoundId(1),
             why: GateRound::Change,
             verdict: Verdict {
-                passed: if failed.is_empty() { vec!["cargo-check".into()] } else { Vec::new() },
+                passed: if failed.is_empty() {
+                    vec!["cargo-check".into()]
+                } else {
+                    Vec::new()
+                },
                 failed: failed.iter().map(|name| (*name).to_owned()).collect(),
                 first: vec![first.to_owned()],
                 ..Verdict::default()
@@ -155,7 +170,10 @@ mod tests {
         assert!(!witness.has_seen(Sight::Correction));
         witness.event(&judged(&["cargo-check"], "src/lib.rs:9:1 E0425 x"));
         assert!(!witness.has_seen(Sight::Rejection));
-        witness.event(&judged(&["cargo-check"], "src/lib.rs:4:33 E0308 mismatched types"));
+        witness.event(&judged(
+            &["cargo-check"],
+            "src/lib.rs:4:33 E0308 mismatched types",
+        ));
         assert!(witness.has_seen(Sight::Rejection) && !witness.has_seen(Sight::Correction));
         witness.event(&judged(&[], ""));
         assert!(witness.has_seen(Sight::Correction));

@@ -12,7 +12,9 @@ pub fn describe(question: &Question) -> String {
     let mut text = format!("{}\n", styled(BOLD, clean(question.title.trim())));
     match &question.kind {
         QuestionKind::Overwrite(overwrite) => text.push_str(&diff(overwrite)),
-        QuestionKind::Blocker { .. } | QuestionKind::Budget { .. } => {
+        QuestionKind::Blocker { .. }
+        | QuestionKind::Uncertain { .. }
+        | QuestionKind::Budget { .. } => {
             text.push_str(&detail(question));
         }
         QuestionKind::Command { command, cwd } => {
@@ -27,7 +29,10 @@ pub fn describe(question: &Question) -> String {
         && !matches!(question.kind, QuestionKind::Overwrite(_))
     {
         let line = place.range.start.line + 1;
-        text.push_str(&styled(DIM, format!("at {}:{line}", clean(place.path.as_str()))));
+        text.push_str(&styled(
+            DIM,
+            format!("at {}:{line}", clean(place.path.as_str())),
+        ));
         text.push('\n');
     }
     text
@@ -57,7 +62,14 @@ fn diff(overwrite: &Overwrite) -> String {
 fn hunk_lines(hunk: &Hunk, total: usize) -> String {
     let mut text = format!(
         "{}\n",
-        styled(NAME, format!("@@ change {} of {total}, line {} @@", hunk.id + 1, hunk.old_start + 1))
+        styled(
+            NAME,
+            format!(
+                "@@ change {} of {total}, line {} @@",
+                hunk.id + 1,
+                hunk.old_start + 1
+            )
+        )
     );
     for (sign, style, lines) in [('-', REMOVED, &hunk.removed), ('+', ADDED, &hunk.added)] {
         for line in lines.iter().take(HUNK_LINES) {
@@ -66,7 +78,10 @@ fn hunk_lines(hunk: &Hunk, total: usize) -> String {
             text.push('\n');
         }
         if lines.len() > HUNK_LINES {
-            text.push_str(&styled(DIM, format!("{sign} … and {} more lines", lines.len() - HUNK_LINES)));
+            text.push_str(&styled(
+                DIM,
+                format!("{sign} … and {} more lines", lines.len() - HUNK_LINES),
+            ));
             text.push('\n');
         }
     }
@@ -79,15 +94,25 @@ pub fn answer_in_words(question: Option<&Question>, answer: &Answer) -> String {
         Answer::TakeAll => "take the agent's version".to_owned(),
         Answer::TakeHunks { hunks } => {
             let numbers: Vec<String> = hunks.iter().map(|id| (id + 1).to_string()).collect();
-            let word = if hunks.len() == 1 { "change" } else { "changes" };
+            let word = if hunks.len() == 1 {
+                "change"
+            } else {
+                "changes"
+            };
             format!("take {word} {} only", numbers.join(", "))
         }
         Answer::TakeText { .. } => "take an edited version".to_owned(),
         Answer::KeepMine { reason: None } => "keep mine".to_owned(),
-        Answer::KeepMine { reason: Some(reason) } => format!("keep mine: {}", clean(reason)),
+        Answer::KeepMine {
+            reason: Some(reason),
+        } => format!("keep mine: {}", clean(reason)),
         Answer::Choice { choice } => {
-            let offered = question
-                .and_then(|question| question.choices.iter().find(|offered| offered.id == *choice));
+            let offered = question.and_then(|question| {
+                question
+                    .choices
+                    .iter()
+                    .find(|offered| offered.id == *choice)
+            });
             clean(offered.map_or(choice, |offered| &offered.label)).into_owned()
         }
         Answer::Text { text } => clean(text).into_owned(),
