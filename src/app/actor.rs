@@ -155,10 +155,13 @@ impl Actor {
                     let _ = reply.send(());
                 }
                 Post::Park(reply) => {
-                    self.recorder.sync_all();
                     let works = std::mem::take(&mut self.performer.works);
-                    self.performer.runtime.spawn(async move {
-                        Performer::park(works).await;
+                    let runtime = self.performer.runtime.clone();
+                    let ended = runtime.spawn(Performer::park(works));
+                    // Processes first: the disk may take its time, and whoever parks us may not wait for it.
+                    self.recorder.sync_all();
+                    runtime.spawn(async move {
+                        let _ = ended.await;
                         let _ = reply.send(());
                     });
                     return;
