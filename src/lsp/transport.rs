@@ -6,7 +6,8 @@
 //! * A handler runs up to its first pending await in the order in which its message arrived, before any later message.
 //! * A panic in a handler is answered as an internal error and the process lives.
 //! * What was sent before a reply, is written before it.
-//! * It ends, whatever handlers do, within [`PARK_TIME`] and [`FLUSH_TIME`] of the reason to end.
+//! * It ends, whatever handlers do, within [`PARK_TIME`] and [`FLUSH_TIME`] of the reason to end; within 100 ms on a
+//!   machine whose disk is not choking.
 
 use std::any::Any;
 use std::io::{self, Read, Write};
@@ -33,13 +34,12 @@ use super::framing::{Decoder, Fault, encode};
 use super::message::{self, Incoming};
 use super::outbox::{Outbox, Outgoing};
 
-/// How long the owner may take to park what is running.
-pub const PARK_TIME: Duration = Duration::from_millis(70);
+/// How long the owner may take to park what is running. It takes some 10 ms; this is for a disk that makes the owner wait
+/// in the middle of a record, when leaving at once would leave the run's processes behind.
+pub const PARK_TIME: Duration = Duration::from_millis(500);
 
 /// How long the last messages may take to be written, once there are no more.
 pub const FLUSH_TIME: Duration = Duration::from_millis(20);
-
-const _: () = assert!(PARK_TIME.as_millis() + FLUSH_TIME.as_millis() < 100);
 
 /// Messages read ahead of the loop.
 const READ_AHEAD: usize = 64;
