@@ -582,7 +582,7 @@ fn bad_input_gets_an_error_that_says_what_to_do() {
             "workspace/executeCommand",
             json!({"command": "outrigger.cancel"}),
             "unknownRun",
-            "no run",
+            "no such run",
         ),
     ];
     for (method, params, kind, words) in rows {
@@ -726,5 +726,123 @@ fn the_end_of_the_editor_leaves_no_process_behind() {
                 "{name}: the command outlives the server"
             );
         }
+    }
+}
+
+#[test]
+fn what_is_typed_while_an_edit_is_on_its_way_is_kept() {
+    let mut job = Job::new(knowing(), &[("a.txt", "one\ntwo\nthree\n")]);
+    let path = job.path("a.txt");
+    let uri = job.editor.open(&path, "one\ntwo\nthree\n");
+    let edit = json!({"path": "a.txt", "edits": [{"old": "two", "new": "2"}]});
+    job.start(&[
+        tool("c1", "read", json!({"path": "a.txt"})),
+        tool("c2", "edit", edit),
+        done("Edited."),
+    ]);
+    let first = job.editor.server_request("workspace/applyEdit", |_| true);
+    job.editor.type_over(&uri, "three", "three, typed");
+    // The edit is of the version before: the editor refuses it.
+    job.editor.apply_edit(&first);
+    let second = job.editor.server_request("workspace/applyEdit", |_| true);
+    let change = &second["params"]["edit"]["documentChanges"][0];
+    assert_eq!(change["textDocument"]["version"], 2);
+    job.editor.apply_edit(&second);
+    let save = job
+        .editor
+        .server_request("outrigger/document/save", |_| true);
+    job.editor.save(&save);
+    assert_eq!(job.end_of_run()["outcome"], "succeeded");
+    assert_eq!(job.read("a.txt"), "one\n2\nthree, typed\n");
+    assert_eq!(job.editor.document(&uri).text, "one\n2\nthree, typed\n");
+}
+
+#[test]
+fn an_editor_that_says_applied_and_did_not_is_not_believed() {
+    let mut job = Job::new(knowing(), &[("a.txt", "one\ntwo\n")]);
+    let path = job.path("a.txt");
+    let uri = job.editor.open(&path, "one\ntwo\n");
+    let edit = json!({"path": "a.txt", "edits": [{"old": "two", "new": "2"}]});
+    job.start(&[
+        tool("c1", "read", json!({"path": "a.txt"})),
+        tool("c2", "edit", edit),
+        done("Edited."),
+    ]);
+    let first = job.editor.server_request("workspace/applyEdit", |_| true);
+    job.editor.respond(&first, json!({"applied": true}));
+    let second = job.editor.server_request("workspace/applyEdit", |_| true);
+    assert_eq!(job.read("a.txt"), "one\ntwo\n");
+    job.editor.apply_edit(&second);
+    let save = job
+        .editor
+        .server_request("outrigger/document/save", |_| true);
+    job.editor.save(&save);
+    assert_eq!(job.end_of_run()["outcome"], "succeeded");
+    assert_eq!(job.editor.document(&uri).text, "one\n2\n");
+}
+
+#[test]
+fn the_unsaved_text_that_overlaps_a_change_is_asked_about_and_kept_when_the_user_says_so() {
+    let mut job = Job::new(knowing(), &[("a.txt", "one\ntwo\n")]);
+    let path = job.path("a.txt");
+    job.start(&[
+        tool("c1", "read", json!({"path": "a.txt"})),
+        tool(
+            "c2",
+            "ask",
+            json!({"question": "Ready?", "choices": ["yes"]}),
+        ),
+        tool(
+            "c3",
+            "edit",
+            json!({"path": "a.txt", "edits": [{"old": "two", "new": "2"}]}),
+        ),
+        shown("mine is better", done("Left it.")),
+    ]);
+    let asked = job
+        .editor
+        .notification("outrigger/question/opened", |_| true);
+    let uri = job.editor.open(&path, "one\ntwo\n");
+    job.editor.type_over(&uri, "two", "TWO two");
+    let yes =
+        json!({"questionId": asked["question"]["id"], "answer": {"type": "choice", "choice": "1"}});
+    job.editor.request("outrigger/question/answer", yes);
+    let is_overwrite = |params: &Value| params["question"]["kind"]["kind"] == "overwrite";
+    let opened = job
+        .editor
+        .notification("outrigger/question/opened", is_overwrite);
+    let question = &opened["question"];
+    assert_eq!(question["kind"]["unsaved"], true, "{question}");
+    let keep = json!({"type": "keepMine", "reason": "mine is better"});
+    let keep = json!({"questionId": question["id"], "answer": keep});
+    job.editor.request("outrigger/question/answer", keep);
+    assert_eq!(job.end_of_run()["outcome"], "succeeded");
+    assert_eq!(job.editor.document(&uri).text, "one\nTWO two\n");
+    assert_eq!(job.read("a.txt"), "one\ntwo\n");
+    for _ in 0..2 {
+        job.editor
+            .notification("outrigger/question/resolved", |_| true);
+    }
+}
+
+#[test]
+fn an_answer_can_be_typed_as_a_command() {
+    for (words, told) in [("8080", "8080"), ("use port 90", "use port 90")] {
+        let mut job = Job::new(plain(), &[]);
+        let ask = json!({"question": "Which port?", "choices": ["80", "8080"]});
+        job.start(&[tool("c1", "ask", ask), shown(told, done("Set."))]);
+        let asked = job
+            .editor
+            .server_request("window/showMessageRequest", |_| true);
+        let listed = job.editor.request("outrigger/question/list", json!({}));
+        let id = listed["questions"][0]["id"].clone();
+        let answer = json!({"command": "outrigger.answer", "arguments": [id, words]});
+        job.editor.request("workspace/executeCommand", answer);
+        let withdrawn = asked["id"].clone();
+        job.editor
+            .notification("$/cancelRequest", |params| params["id"] == withdrawn);
+        job.editor.notification("window/showMessage", |params| {
+            params["message"] == "Outrigger: done. Set."
+        });
     }
 }

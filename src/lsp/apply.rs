@@ -15,7 +15,7 @@ use crate::protocol::document::{SaveParams, SaveResult};
 use crate::protocol::method;
 
 /// How long the changed text may take to come back after the editor said that it applied the edit.
-const ECHO_TIME: Duration = Duration::from_secs(5);
+const ECHO_TIME: Duration = Duration::from_secs(2);
 
 pub async fn apply(session: &Session, order: EditOrder) {
     let EditOrder {

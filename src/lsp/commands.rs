@@ -11,9 +11,10 @@ use crate::protocol::run::StartParams;
 
 pub const RUN: &str = "outrigger.run";
 pub const CANCEL: &str = "outrigger.cancel";
+pub const RESUME: &str = "outrigger.resume";
 pub const ANSWER: &str = "outrigger.answer";
 
-pub const NAMES: [&str; 3] = [RUN, CANCEL, ANSWER];
+pub const NAMES: [&str; 4] = [RUN, CANCEL, RESUME, ANSWER];
 
 /// A command, read.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +22,8 @@ pub enum Command {
     Run(StartParams),
     /// `None`: the one run that is not over.
     Cancel(Option<RunId>),
+    /// `None`: the one run that was interrupted.
+    Resume(Option<RunId>),
     Answer(AnswerParams),
     /// An answer as a person types it: a choice's id or label, or free text.
     AnswerInWords {
@@ -37,7 +40,8 @@ pub fn read(name: &str, mut arguments: Vec<Value>) -> Result<Command, String> {
     }
     match name {
         RUN => read_run(arguments),
-        CANCEL => read_cancel(&arguments),
+        CANCEL => read_run_id(CANCEL, &arguments).map(Command::Cancel),
+        RESUME => read_run_id(RESUME, &arguments).map(Command::Resume),
         ANSWER => read_answer(arguments),
         _ => Err(format!(
             "there is no command `{name}`; there are {}",
@@ -60,14 +64,14 @@ fn read_run(arguments: Vec<Value>) -> Result<Command, String> {
     read_object(RUN, params).map(Command::Run)
 }
 
-fn read_cancel(arguments: &[Value]) -> Result<Command, String> {
+fn read_run_id(name: &str, arguments: &[Value]) -> Result<Option<RunId>, String> {
     match arguments.first() {
-        None | Some(Value::Null) => Ok(Command::Cancel(None)),
-        Some(Value::String(id)) => Ok(Command::Cancel(Some(RunId::new(id)))),
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(id)) => Ok(Some(RunId::new(id))),
         Some(object) => match object.get("runId").and_then(Value::as_str) {
-            Some(id) => Ok(Command::Cancel(Some(RunId::new(id)))),
+            Some(id) => Ok(Some(RunId::new(id))),
             None => Err(format!(
-                "{CANCEL} takes nothing, a run's id, or {{\"runId\": …}}"
+                "{name} takes nothing, a run's id, or {{\"runId\": …}}"
             )),
         },
     }
@@ -115,6 +119,8 @@ mod tests {
             (RUN, json!([["fix it"]]), start("fix it")),
             (CANCEL, json!([]), Command::Cancel(None)),
             (CANCEL, json!([null]), Command::Cancel(None)),
+            (RESUME, json!([]), Command::Resume(None)),
+            (RESUME, json!(["r"]), Command::Resume(Some(RunId::new("r")))),
             (CANCEL, json!(["r"]), cancel("r")),
             (CANCEL, json!([{"runId": "r"}]), cancel("r")),
             (

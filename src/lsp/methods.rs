@@ -71,8 +71,22 @@ pub async fn execute(session: &Session, command: Command) -> Result<Value> {
         Command::Run(params) => start(session, params).await.map(|result| json!(result)),
         Command::Cancel(Some(run)) => cancel(session, run).await.map(|result| json!(result)),
         Command::Cancel(None) => {
-            let run = only_active_run(session).await?;
+            let run = the_one_run(session, |run| !run.parked).await?;
             cancel(session, run).await.map(|result| json!(result))
+        }
+        Command::Resume(run) => {
+            let run = match run {
+                Some(run) => run,
+                None => the_one_run(session, |run| run.parked).await?,
+            };
+            let reply = session.app.resume(run, session.client.client.clone());
+            match taken(reply).await? {
+                Reply::Resumed { run } => Ok(json!({ "runId": run })),
+                Reply::Started { .. }
+                | Reply::Cancelled { .. }
+                | Reply::Answered { .. }
+                | Reply::Steered { .. } => Err(Error::internal_error()),
+            }
         }
         Command::Answer(params) => answer(session, params).await.map(|result| json!(result)),
         Command::AnswerInWords { question, words } => {
@@ -156,19 +170,21 @@ async fn taken(reply: oneshot::Receiver<std::result::Result<Reply, Refusal>>) ->
     reply.await.map_err(|_| gone())?.map_err(refused)
 }
 
-async fn only_active_run(session: &Session) -> Result<RunId> {
-    let active = session.app.look(|state| {
-        let active = state.runs.values().filter(|run| run.ended.is_none());
-        active.map(|run| run.id.clone()).collect::<Vec<_>>()
+/// The run that is meant when none is named: the only one that is not over and is `wanted`.
+async fn the_one_run(session: &Session, wanted: fn(&Run) -> bool) -> Result<RunId> {
+    let found = session.app.look(move |state| {
+        let runs = state.runs.values();
+        let found = runs.filter(|run| run.ended.is_none() && wanted(run));
+        found.map(|run| run.id.clone()).collect::<Vec<_>>()
     });
-    let mut active = active.await.map_err(|_| gone())?;
-    match (active.pop(), active.is_empty()) {
-        (Some(run), true) => Ok(run),
-        (None, _) => Err(error(ErrorKind::UnknownRun, "no run is going on")),
-        (Some(last), false) => {
-            let names: Vec<String> = active.iter().map(ToString::to_string).collect();
+    let found = found.await.map_err(|_| gone())?;
+    match found.as_slice() {
+        [run] => Ok(run.clone()),
+        [] => Err(error(ErrorKind::UnknownRun, "there is no such run now")),
+        several => {
+            let names: Vec<&str> = several.iter().map(RunId::as_str).collect();
             let message = format!(
-                "several runs are going on; name one of {}, {last}",
+                "there are several such runs; name one of {}",
                 names.join(", ")
             );
             Err(error(ErrorKind::UnknownRun, message))

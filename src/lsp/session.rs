@@ -4,43 +4,36 @@
 //! they are sent under one lock; sending never waits; whoever waits for the editor (a progress being created, a question
 //! being answered) does so in a task of its own.
 
+mod asking;
+mod reporting;
+
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use lsp_types::notification::{Progress as ProgressNote, PublishDiagnostics, ShowMessage};
-use lsp_types::request::{ShowMessageRequest, WorkDoneProgressCreate};
-use lsp_types::{
-    MessageActionItem, MessageType, ProgressParams, ProgressParamsValue, ProgressToken,
-    ShowMessageParams, ShowMessageRequestParams, WorkDoneProgressCreateParams,
-};
+use lsp_types::notification::{PublishDiagnostics, ShowMessage};
+use lsp_types::{MessageType, ShowMessageParams};
 use tokio::sync::OnceCell;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use tower_lsp::jsonrpc::Id;
 
+use self::asking::file_of;
 use super::apply;
 use super::capabilities::Capabilities;
 use super::diagnostics::Diagnostics;
-use super::editor::{Asked, Editor, Reply};
+use super::editor::Editor;
 use super::places::Root;
-use super::progress::{self, Created, RunProgress, Step};
-use super::questions::{self, Offer};
+use super::progress::RunProgress;
 use crate::app::{App, Notice};
-use crate::kernel::effect::{Progress, RefusalKind};
-use crate::kernel::event::{Record, RunEvent, RunOutcome};
+use crate::kernel::event::{Record, RunEvent};
+use crate::kernel::finding::Finding;
 use crate::kernel::ids::{QuestionId, RunId};
 use crate::kernel::path::RelPath;
-use crate::kernel::question::{Answer, Question, QuestionKind, QuestionState};
-use crate::kernel::run::Summary;
+use crate::kernel::question::{Question, QuestionState};
 use crate::protocol::method;
-use crate::protocol::question::{OpenedParams, ResolvedParams};
 use crate::protocol::run::EventParams;
-
-/// Lines of a question's detail in a message box.
-const DETAIL_LINES: usize = 30;
 
 /// A workspace that was opened for an editor.
 pub struct Opened {
@@ -117,6 +110,9 @@ impl Session {
                 session.question_opened(question);
             }
             while let Some(notice) = notices.recv().await {
+                if let Notice::Parked { run } = &notice {
+                    session.show_parked(run).await;
+                }
                 // Whatever goes wrong with one notice, the editor hears of the next.
                 if catch_unwind(AssertUnwindSafe(|| session.take(notice))).is_err() {
                     tracing::error!("showing a notice panicked; the editor may miss something");
@@ -139,7 +135,7 @@ impl Session {
                 self.refresh(&mut shown, &path);
             }
             Notice::Progress { run, progress } => self.progressed(&run, progress),
-            // Shown by `outrigger/run/list` as interrupted.
+            // Needs a look at the state, which is awaited where notices are taken.
             Notice::Parked { .. } => {}
             Notice::Edit(order) => {
                 let session = Arc::clone(self);
@@ -184,8 +180,6 @@ impl Session {
         }
     }
 
-    // --- documents
-
     /// Before [`App::document`], so that what is shown next is under the editor's own name for the file.
     pub fn document_opened(&self, path: &RelPath, uri: &str, version: i32) {
         let mut shown = self.shown();
@@ -209,7 +203,7 @@ impl Session {
     }
 
     /// What code actions on a file are made of: its findings and its open questions.
-    pub fn on_file(&self, path: &RelPath) -> (Vec<crate::kernel::finding::Finding>, Vec<Question>) {
+    pub fn on_file(&self, path: &RelPath) -> (Vec<Finding>, Vec<Question>) {
         let shown = self.shown();
         let questions = shown
             .questions
@@ -228,197 +222,9 @@ impl Session {
         }
     }
 
-    // --- questions
-
-    fn question_opened(self: &Arc<Self>, question: Question) {
-        let mut shown = self.shown();
-        if shown.questions.contains_key(&question.id) {
-            return;
-        }
-        if let Some(path) = file_of(&question).cloned() {
-            shown.diagnostics.open_question(&path, question.clone());
-            self.refresh(&mut shown, &path);
-        }
-        let asked = if self.client.offer.questions {
-            let params = OpenedParams {
-                question: question.clone(),
-            };
-            self.editor.notify_as(method::QUESTION_OPENED, params);
-            None
-        } else {
-            let asked = self.ask_plainly(&question);
-            let id = asked.id().clone();
-            let session = Arc::clone(self);
-            let (name, offers) = (question.id.clone(), questions::offers(&question));
-            tokio::spawn(async move { session.answered_plainly(name, offers, asked).await });
-            Some(id)
-        };
-        shown
-            .questions
-            .insert(question.id.clone(), ShownQuestion { question, asked });
-    }
-
-    /// In a client that knows nothing of us, a question is a message with buttons.
-    fn ask_plainly(&self, question: &Question) -> Asked {
-        let mut message = questions::text(question, DETAIL_LINES);
-        if question.free_text {
-            let hint = format!(
-                "\n(For an answer in your own words execute the command {} with \"{}\" and the words.)",
-                super::commands::ANSWER,
-                question.id
-            );
-            message.push_str(&hint);
-        }
-        let actions: Vec<MessageActionItem> = questions::offers(question)
-            .into_iter()
-            .map(|offer| MessageActionItem {
-                title: offer.title,
-                properties: Default::default(),
-            })
-            .collect();
-        self.editor
-            .ask::<ShowMessageRequest>(ShowMessageRequestParams {
-                typ: MessageType::INFO,
-                message,
-                actions: Some(actions),
-            })
-    }
-
-    async fn answered_plainly(&self, question: QuestionId, offers: Vec<Offer>, asked: Asked) {
-        let title = match asked.reply().await {
-            Reply::Answered(item) => item
-                .get("title")
-                .and_then(|title| title.as_str().map(str::to_owned)),
-            // Dismissed, not shown, not known: none of these is an answer. The question stays open elsewhere.
-            Reply::Unanswered | Reply::Refused(_) | Reply::Gone => None,
-        };
-        if let Some(shown) = self.shown().questions.get_mut(&question) {
-            shown.asked = None;
-        }
-        let chosen = title.and_then(|title| offers.into_iter().find(|offer| offer.title == title));
-        if let Some(offer) = chosen {
-            self.answer(question, offer.answer).await;
-        }
-    }
-
-    /// Answers, and tells the user when it was not taken.
-    async fn answer(&self, question: QuestionId, answer: Answer) {
-        let reply = self
-            .app
-            .answer(question, answer, self.client.client.clone());
-        if let Ok(Err(refusal)) = reply.await {
-            let kind = match refusal.kind {
-                RefusalKind::AlreadyAnswered => MessageType::INFO,
-                _ => MessageType::WARNING,
-            };
-            self.say(kind, refusal.message);
-        }
-    }
-
-    fn question_resolved(&self, run: &RunId, question: &QuestionId, state: QuestionState) {
-        let mut shown = self.shown();
-        let view = shown.questions.remove(question);
-        if let Some(path) = shown.diagnostics.close_question(question) {
-            self.refresh(&mut shown, &path);
-        }
-        if let Some(id) = view.and_then(|view| view.asked) {
-            self.editor.withdraw(&id);
-        }
-        if self.client.offer.questions {
-            let params = ResolvedParams {
-                question_id: question.clone(),
-                run_id: run.clone(),
-                state,
-            };
-            self.editor.notify_as(method::QUESTION_RESOLVED, params);
-        }
-    }
-
-    // --- progress
-
-    fn progressed(self: &Arc<Self>, run: &RunId, progress: Progress) {
-        if !self.client.progress {
-            return;
-        }
-        let now = self.now_ms();
-        self.with_progress(run, |shown| shown.update(progress, now));
-    }
-
     /// Parks the runs, once, however many ask for it; all of them wait until it is done.
     pub async fn park(&self) {
         self.parked.get_or_init(|| self.app.park()).await;
-    }
-
-    /// Ends every progress: the server is about to.
-    pub fn abandon_progress(self: &Arc<Self>) {
-        let runs: Vec<RunId> = self.shown().progress.keys().cloned().collect();
-        for run in runs {
-            self.with_progress(&run, |shown| shown.abandon("parked; it can be resumed"));
-        }
-    }
-
-    fn with_progress(
-        self: &Arc<Self>,
-        run: &RunId,
-        act: impl FnOnce(&mut RunProgress) -> Vec<Step>,
-    ) {
-        let mut shown = self.shown();
-        let progress = shown.progress.entry(run.clone()).or_default();
-        for step in act(progress) {
-            self.perform(run, step);
-        }
-    }
-
-    fn perform(self: &Arc<Self>, run: &RunId, step: Step) {
-        let token = ProgressToken::String(progress::token(run));
-        let (session, run) = (Arc::clone(self), run.clone());
-        match step {
-            Step::Send(value) => self.editor.notify::<ProgressNote>(ProgressParams {
-                token,
-                value: ProgressParamsValue::WorkDone(value),
-            }),
-            Step::Create => {
-                let params = WorkDoneProgressCreateParams { token };
-                let asked = self.editor.ask::<WorkDoneProgressCreate>(params);
-                tokio::spawn(async move {
-                    let created = match asked.reply().await {
-                        Reply::Answered(_) | Reply::Unanswered => Created::Yes,
-                        Reply::Refused(_) | Reply::Gone => Created::No,
-                    };
-                    let now = session.now_ms();
-                    session.with_progress(&run, |shown| shown.created(created, now));
-                });
-            }
-            Step::TickAfter(ms) => {
-                tokio::spawn(async move {
-                    sleep(Duration::from_millis(ms)).await;
-                    let now = session.now_ms();
-                    session.with_progress(&run, |shown| shown.tick(now));
-                });
-            }
-        }
-    }
-
-    // --- saying
-
-    fn say_end(&self, outcome: RunOutcome, summary: &Summary) {
-        let (kind, what) = match outcome {
-            RunOutcome::Succeeded => (MessageType::INFO, "done"),
-            RunOutcome::Failed => (MessageType::WARNING, "failed"),
-            RunOutcome::Cancelled => (MessageType::INFO, "cancelled"),
-            RunOutcome::Interrupted => (MessageType::WARNING, "interrupted"),
-        };
-        let mut message = format!("Outrigger: {what}");
-        match summary.files.len() {
-            0 => {}
-            1 => message.push_str(", 1 file changed"),
-            count => message.push_str(&format!(", {count} files changed")),
-        }
-        if !summary.text.trim().is_empty() {
-            message.push_str(". ");
-            message.push_str(summary.text.trim());
-        }
-        self.say(kind, message);
     }
 
     /// Shows a message, without waiting.
@@ -427,26 +233,8 @@ impl Session {
             .notify::<ShowMessage>(ShowMessageParams { typ: kind, message });
     }
 
-    fn now_ms(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
-    }
-
     fn shown(&self) -> MutexGuard<'_, Shown> {
         // A panic in between leaves something shown or not shown, never something unsound.
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The file on which a question shows.
-fn file_of(question: &Question) -> Option<&RelPath> {
-    if let Some(place) = &question.place {
-        return Some(&place.path);
-    }
-    match &question.kind {
-        QuestionKind::Overwrite(overwrite) => Some(&overwrite.path),
-        QuestionKind::Blocker { .. }
-        | QuestionKind::Command { .. }
-        | QuestionKind::Uncertain { .. }
-        | QuestionKind::Budget { .. } => None,
     }
 }

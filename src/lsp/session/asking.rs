@@ -1,0 +1,194 @@
+//! Questions in the editor: told to a client that shows them itself, asked as a message with buttons in any other, and on
+//! the file in doubt in both. Each is one view of the question; the first valid answer wins, and all views close.
+
+use std::sync::Arc;
+
+use lsp_types::request::ShowMessageRequest;
+use lsp_types::{MessageActionItem, MessageType, ShowMessageRequestParams};
+
+use super::{Session, ShownQuestion};
+use crate::kernel::effect::RefusalKind;
+use crate::kernel::ids::{QuestionId, RunId};
+use crate::kernel::path::RelPath;
+use crate::kernel::question::{Answer, Question, QuestionKind, QuestionState};
+use crate::lsp::commands;
+use crate::lsp::editor::{Asked, Reply};
+use crate::lsp::questions::{self, Offer};
+use crate::protocol::method;
+use crate::protocol::question::{OpenedParams, ResolvedParams};
+
+/// Lines of a question's detail in a message box.
+const DETAIL_LINES: usize = 30;
+
+const RESUME: &str = "Resume";
+const LATER: &str = "Later";
+
+impl Session {
+    pub(super) fn question_opened(self: &Arc<Self>, question: Question) {
+        let mut shown = self.shown();
+        if shown.questions.contains_key(&question.id) {
+            return;
+        }
+        if let Some(path) = file_of(&question).cloned() {
+            shown.diagnostics.open_question(&path, question.clone());
+            self.refresh(&mut shown, &path);
+        }
+        let asked = if self.client.offer.questions {
+            let params = OpenedParams {
+                question: question.clone(),
+            };
+            self.editor.notify_as(method::QUESTION_OPENED, params);
+            None
+        } else {
+            let asked = self.ask_plainly(&question);
+            let id = asked.id().clone();
+            let session = Arc::clone(self);
+            let (name, offers) = (question.id.clone(), questions::offers(&question));
+            tokio::spawn(async move { session.answered_plainly(name, offers, asked).await });
+            Some(id)
+        };
+        shown
+            .questions
+            .insert(question.id.clone(), ShownQuestion { question, asked });
+    }
+
+    /// In a client that knows nothing of us, a question is a message with buttons.
+    fn ask_plainly(&self, question: &Question) -> Asked {
+        let mut message = questions::text(question, DETAIL_LINES);
+        if question.free_text {
+            let hint = format!(
+                "\n(For an answer in your own words execute the command {} with \"{}\" and the words.)",
+                commands::ANSWER,
+                question.id
+            );
+            message.push_str(&hint);
+        }
+        let offers = questions::offers(question).into_iter();
+        self.ask_with_buttons(message, offers.map(|offer| offer.title))
+    }
+
+    fn ask_with_buttons(&self, message: String, titles: impl Iterator<Item = String>) -> Asked {
+        let button = |title| MessageActionItem {
+            title,
+            properties: std::collections::HashMap::new(),
+        };
+        self.editor
+            .ask::<ShowMessageRequest>(ShowMessageRequestParams {
+                typ: MessageType::INFO,
+                message,
+                actions: Some(titles.map(button).collect()),
+            })
+    }
+
+    async fn answered_plainly(&self, question: QuestionId, offers: Vec<Offer>, asked: Asked) {
+        let title = chosen_title(asked).await;
+        if let Some(shown) = self.shown().questions.get_mut(&question) {
+            shown.asked = None;
+        }
+        let chosen = title.and_then(|title| offers.into_iter().find(|offer| offer.title == title));
+        if let Some(offer) = chosen {
+            self.answer(question, offer.answer).await;
+        }
+    }
+
+    /// Answers, and tells the user when it was not taken.
+    async fn answer(&self, question: QuestionId, answer: Answer) {
+        let reply = self
+            .app
+            .answer(question, answer, self.client.client.clone());
+        if let Ok(Err(refusal)) = reply.await {
+            let kind = match refusal.kind {
+                RefusalKind::AlreadyAnswered => MessageType::INFO,
+                _ => MessageType::WARNING,
+            };
+            self.say(kind, refusal.message);
+        }
+    }
+
+    pub(super) fn question_resolved(
+        &self,
+        run: &RunId,
+        question: &QuestionId,
+        state: QuestionState,
+    ) {
+        let mut shown = self.shown();
+        let view = shown.questions.remove(question);
+        if let Some(path) = shown.diagnostics.close_question(question) {
+            self.refresh(&mut shown, &path);
+        }
+        if let Some(id) = view.and_then(|view| view.asked) {
+            self.editor.withdraw(&id);
+        }
+        if self.client.offer.questions {
+            let params = ResolvedParams {
+                question_id: question.clone(),
+                run_id: run.clone(),
+                state,
+            };
+            self.editor.notify_as(method::QUESTION_RESOLVED, params);
+        }
+    }
+
+    /// A run that an earlier process did not end. An answer to one of its questions takes it up again; without any the
+    /// user is asked.
+    pub(super) async fn show_parked(self: &Arc<Self>, run: &RunId) {
+        let wanted = run.clone();
+        let look = self.app.look(move |state| {
+            let questions = state.questions.values();
+            let open = questions
+                .filter(|question| question.run == wanted && question.state == QuestionState::Open);
+            let prompt = state.runs.get(&wanted).map(|run| run.spec.prompt.clone());
+            (open.cloned().collect::<Vec<_>>(), prompt)
+        });
+        let Ok((open, prompt)) = look.await else {
+            return;
+        };
+        if open.is_empty() && !self.client.offer.questions {
+            let session = Arc::clone(self);
+            let (run, prompt) = (run.clone(), prompt.unwrap_or_default());
+            tokio::spawn(async move { session.offer_to_resume(run, &prompt).await });
+        }
+        for question in open {
+            self.question_opened(question);
+        }
+    }
+
+    async fn offer_to_resume(&self, run: RunId, prompt: &str) {
+        let task = prompt.lines().next().unwrap_or_default();
+        let message = format!(
+            "Outrigger: a run was interrupted: {task}\n(To take it up later execute the command {} with \"{run}\".)",
+            commands::RESUME
+        );
+        let buttons = [RESUME, LATER].map(str::to_owned).into_iter();
+        let asked = self.ask_with_buttons(message, buttons);
+        if chosen_title(asked).await.as_deref() == Some(RESUME) {
+            let reply = self.app.resume(run, self.client.client.clone());
+            if let Ok(Err(refusal)) = reply.await {
+                self.say(MessageType::WARNING, refusal.message);
+            }
+        }
+    }
+}
+
+/// The button that was chosen, if one was.
+async fn chosen_title(asked: Asked) -> Option<String> {
+    match asked.reply().await {
+        Reply::Answered(item) => item.get("title")?.as_str().map(str::to_owned),
+        // Dismissed, not shown, not known: none of these is an answer. What was asked stays open elsewhere.
+        Reply::Unanswered | Reply::Refused(_) | Reply::Gone => None,
+    }
+}
+
+/// The file on which a question shows.
+pub(super) fn file_of(question: &Question) -> Option<&RelPath> {
+    if let Some(place) = &question.place {
+        return Some(&place.path);
+    }
+    match &question.kind {
+        QuestionKind::Overwrite(overwrite) => Some(&overwrite.path),
+        QuestionKind::Blocker { .. }
+        | QuestionKind::Command { .. }
+        | QuestionKind::Uncertain { .. }
+        | QuestionKind::Budget { .. } => None,
+    }
+}
