@@ -643,6 +643,118 @@ fn a_uri_that_the_client_did_not_encode_finds_its_file() {
     });
 }
 
+/// A workspace and a state folder that outlive a server.
+struct Lasting {
+    workspace: tempfile::TempDir,
+    state: tempfile::TempDir,
+}
+
+impl Lasting {
+    fn new() -> Self {
+        Self {
+            workspace: tempfile::tempdir().unwrap(),
+            state: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn editor(&self) -> Editor {
+        let start = Start::default()
+            .folder(self.workspace.path())
+            .state(self.state.path());
+        let (mut editor, _) = start.ready_as(plain());
+        editor.answer("window/workDoneProgress/create", |_| Value::Null);
+        editor.allow("$/progress");
+        editor.allow("textDocument/publishDiagnostics");
+        editor
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.workspace.path().join(name)
+    }
+
+    /// A script in the workspace that says these turns; gives the model's name.
+    fn script(&self, turns: &[Value]) -> String {
+        let header = json!({"script": 1, "name": "test", "model": "scripted/test"});
+        let lines = [&[header], turns].concat();
+        let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+        fs::write(self.path("t.script.jsonl"), lines.join("\n")).unwrap();
+        "scripted:t.script.jsonl".to_owned()
+    }
+}
+
+#[test]
+fn a_question_that_was_open_when_the_editor_ended_is_asked_again_by_the_next_server() {
+    let lasting = Lasting::new();
+    fs::write(lasting.path("a.txt"), "old\n").unwrap();
+    let model = lasting.script(&overwrite(done("Written.")));
+    let mut first = lasting.editor();
+    first.request(
+        "outrigger/run/start",
+        json!({"prompt": "x", "model": model}),
+    );
+    let asked = first.server_request("window/showMessageRequest", |_| true);
+    first.close_input();
+    assert_eq!(first.exit_code().0, 1);
+
+    // The script of an earlier process is at its beginning again.
+    lasting.script(&[done("Written.")]);
+    let mut second = lasting.editor();
+    let again = second.server_request("window/showMessageRequest", |_| true);
+    assert_eq!(again["params"], asked["params"]);
+    second.respond(&again, asked["params"]["actions"][0].clone());
+    second.notification("window/showMessage", |params| {
+        params["message"] == "Outrigger: done, 1 file changed. Written."
+    });
+    assert_eq!(
+        fs::read_to_string(lasting.path("a.txt")).unwrap(),
+        "neu é\n"
+    );
+}
+
+#[test]
+fn a_run_that_was_interrupted_is_offered_for_resuming() {
+    for by_button in [true, false] {
+        let lasting = Lasting::new();
+        let mut slow = done("never said");
+        slow["pace"] = json!({"ttft_ms": 600_000});
+        let model = lasting.script(&[slow]);
+        let mut first = lasting.editor();
+        let params = json!({"prompt": "do é\nand more", "model": model});
+        let started = first.request("outrigger/run/start", params);
+        let run = started["runId"].as_str().unwrap().to_owned();
+        let deadline = Instant::now() + support::DEADLINE;
+        loop {
+            let listed = first.request("outrigger/run/list", json!({}));
+            if listed["runs"][0]["waiting"]["for"] == "model" {
+                break;
+            }
+            assert!(Instant::now() < deadline, "{listed}");
+        }
+        first.kill();
+        drop(first);
+
+        lasting.script(&[done("Now done.")]);
+        let mut second = lasting.editor();
+        let offered = second.server_request("window/showMessageRequest", |_| true);
+        let message = offered["params"]["message"].as_str().unwrap();
+        assert!(
+            message.contains("do é\n") && message.contains(&run),
+            "{message}"
+        );
+        if by_button {
+            second.respond(&offered, json!({"title": "Resume"}));
+        } else {
+            second.respond(&offered, Value::Null);
+            let resume = json!({"command": "outrigger.resume"});
+            let resumed = second.request("workspace/executeCommand", resume);
+            assert_eq!(resumed, json!({ "runId": run }));
+        }
+        second.notification("window/showMessage", |params| {
+            params["message"] == "Outrigger: done. Now done."
+        });
+    }
+}
+
 /// Starts a run whose command writes its process group to a file and hangs; gives the run and the group.
 fn run_with_hanging_command(job: &mut Job) -> (String, i32) {
     let command = "echo $$ > started.tmp && mv started.tmp started && sleep 600 & wait";

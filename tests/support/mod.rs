@@ -20,7 +20,7 @@ pub use documents::position;
 use std::collections::{HashSet, VecDeque};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -37,7 +37,8 @@ pub struct Start {
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     reading: bool,
-    folder: Option<std::path::PathBuf>,
+    folder: Option<PathBuf>,
+    state: Option<PathBuf>,
 }
 
 impl Default for Start {
@@ -47,6 +48,7 @@ impl Default for Start {
             environment: Vec::new(),
             reading: true,
             folder: None,
+            state: None,
         }
     }
 }
@@ -73,6 +75,12 @@ impl Start {
         self.folder = Some(folder.to_owned());
         self
     }
+    /// Where the server keeps its state. Default: a folder of its own.
+    #[must_use]
+    pub fn state(mut self, folder: &Path) -> Self {
+        self.state = Some(folder.to_owned());
+        self
+    }
     /// The editor does not read until [`Editor::start_reading`].
     #[must_use]
     pub fn not_reading(mut self) -> Self {
@@ -87,7 +95,10 @@ impl Start {
         command
             .args(&self.arguments)
             .env_remove("OUTRIGGER_TEST_METHODS")
-            .env("OUTRIGGER_STATE_DIR", state.path())
+            .env(
+                "OUTRIGGER_STATE_DIR",
+                self.state.as_deref().unwrap_or(state.path()),
+            )
             .envs(self.environment)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -407,8 +418,10 @@ impl Editor {
         self.output.take().expect("not reading");
     }
 
+    /// Kills the server, without any chance to park, and waits until it is gone.
     pub fn kill(&mut self) {
         self.child.kill().expect("the server can be killed");
+        self.child.wait().expect("the server can be waited for");
     }
 
     /// Waits until the server has ended; gives its exit code and how long it took.
