@@ -520,12 +520,6 @@ fn bad_input_gets_an_error_that_says_what_to_do() {
         ),
         (
             "outrigger/run/start",
-            json!({"prompt": "x"}),
-            "noModel",
-            "OUTRIGGER_MODEL",
-        ),
-        (
-            "outrigger/run/start",
             json!({"prompt": "x", "engine": "magic"}),
             "invalidParams",
             "magic",

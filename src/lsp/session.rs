@@ -7,7 +7,7 @@
 mod asking;
 mod reporting;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -63,6 +63,8 @@ struct Shown {
     diagnostics: Diagnostics,
     questions: BTreeMap<QuestionId, ShownQuestion>,
     progress: BTreeMap<RunId, RunProgress>,
+    /// Interrupted runs that were shown.
+    parked: BTreeSet<RunId>,
 }
 
 struct ShownQuestion {
@@ -100,15 +102,7 @@ impl Session {
         };
         let session = Arc::clone(self);
         tokio::spawn(async move {
-            let is_open = |question: &&Question| question.state == QuestionState::Open;
-            let open = session.app.look(move |state| {
-                let open: Vec<Question> =
-                    state.questions.values().filter(is_open).cloned().collect();
-                open
-            });
-            for question in open.await.unwrap_or_default() {
-                session.question_opened(question);
-            }
+            session.show_what_is_open().await;
             while let Some(notice) = notices.recv().await {
                 if let Notice::Parked { run } = &notice {
                     session.show_parked(run).await;

@@ -95,6 +95,7 @@ impl Start {
         command
             .args(&self.arguments)
             .env_remove("OUTRIGGER_TEST_METHODS")
+            .env_remove("OUTRIGGER_MODEL")
             .env(
                 "OUTRIGGER_STATE_DIR",
                 self.state.as_deref().unwrap_or(state.path()),

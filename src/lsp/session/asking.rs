@@ -129,9 +129,33 @@ impl Session {
         }
     }
 
+    /// What was there before we listened. What is told twice because of that is shown once.
+    pub(super) async fn show_what_is_open(self: &Arc<Self>) {
+        let look = self.app.look(|state| {
+            let questions = state.questions.values();
+            let open = questions.filter(|question| question.state == QuestionState::Open);
+            let runs = state.runs.values();
+            let parked = runs.filter(|run| run.parked && run.ended.is_none());
+            (
+                open.cloned().collect::<Vec<_>>(),
+                parked.map(|run| run.id.clone()).collect::<Vec<_>>(),
+            )
+        });
+        let (open, parked) = look.await.unwrap_or_default();
+        for question in open {
+            self.question_opened(question);
+        }
+        for run in parked {
+            self.show_parked(&run).await;
+        }
+    }
+
     /// A run that an earlier process did not end. An answer to one of its questions takes it up again; without any the
     /// user is asked.
     pub(super) async fn show_parked(self: &Arc<Self>, run: &RunId) {
+        if !self.shown().parked.insert(run.clone()) {
+            return;
+        }
         let wanted = run.clone();
         let look = self.app.look(move |state| {
             let questions = state.questions.values();
