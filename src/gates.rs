@@ -14,6 +14,8 @@ mod check;
 pub mod columns;
 pub mod disk;
 pub mod environment;
+pub mod facts;
+pub mod kinds;
 pub mod locate;
 pub mod outcome;
 pub mod output;

@@ -149,6 +149,7 @@ impl Tool {
         let reading = Reading::new(GateId::new(self.name), self.source, invocation, files);
         let mut parsed = (self.read)(&reading, output);
         if parsed.report == ReportState::Absent
+            && !parsed.broken
             && parsed.findings.is_empty()
             && parsed.troubles.is_empty()
             && let Some(other) = generic::structured(&reading, output)

@@ -247,6 +247,7 @@ impl<'a> Reading<'a> {
     fn finish(&self, findings: &mut Vec<Finding>, notes: &mut Vec<String>) {
         for finding in findings.iter_mut() {
             finding.code = finding.code.take().filter(|code| !code.is_empty());
+            finding.href = finding.href.take().filter(|href| !href.is_empty());
             // An empty message breaks the whole list in some editors.
             if finding.message.is_empty() {
                 finding.message = finding

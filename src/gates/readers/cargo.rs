@@ -234,15 +234,21 @@ fn text_of(message: &Message, label: Option<&str>) -> String {
         text.push_str(label);
     }
     for child in &message.children {
-        let is_noise = visit_link(&child.message).is_some()
-            || child.message.ends_with("on by default")
-            || child.message.contains("implied by `#[")
-            || child.message.contains("to override `-");
-        if child.spans.is_empty() && !is_noise {
+        if child.spans.is_empty()
+            && visit_link(&child.message).is_none()
+            && !is_noise(&child.message)
+        {
             text.push_str(&format!("\n{}: {}", child.level, child.message));
         }
     }
     text
+}
+
+/// Where a lint's level comes from is seldom what one wants to know.
+pub fn is_noise(note: &str) -> bool {
+    note.ends_with("on by default")
+        || note.contains("implied by `")
+        || note.contains("to override `-")
 }
 
 fn visit_link(message: &str) -> Option<&str> {

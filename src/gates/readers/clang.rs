@@ -24,6 +24,7 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
             sarif::Dialect {
                 columns: Some(SARIF),
                 hide_rule_ids: true,
+                whole_lines: false,
             },
         );
     }

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::json::{self, Found};
 use super::lines::config_trouble;
+use super::pattern::{self, Matcher};
 use crate::gates::columns::{Columns, Unit};
 use crate::gates::locate::Named;
 use crate::gates::outcome::ReportState;
@@ -136,12 +137,26 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
             parsed
         }
         Found::CutOff => Parsed::new(ReportState::CutOff),
-        Found::Absent => Parsed::absent(),
+        Found::Absent => text(reading, output),
     };
     if output.exit.code() == Some(2) && parsed.findings.is_empty() {
         crash(reading, output, &mut parsed);
     }
     parsed
+}
+
+/// The formats for people, when a project's script decides the format.
+fn text(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
+    for name in ["$eslint-stylish", "$eslint-compact"] {
+        let matcher = Matcher::named(name).map(|declared| Matcher::new(&declared, COLUMNS));
+        if let Some(Ok(matcher)) = matcher {
+            let parsed = pattern::read(reading, output, &matcher.measured());
+            if !parsed.findings.is_empty() {
+                return parsed;
+            }
+        }
+    }
+    Parsed::absent()
 }
 
 /// "File ignored …" is an answer to the command line, not a finding.
@@ -240,7 +255,10 @@ fn tags(rule: Option<&str>) -> Vec<FindingTag> {
 fn crash(reading: &Reading<'_>, output: &ToolOutput, parsed: &mut Parsed) {
     parsed.report = ReportState::Absent;
     let text = plain(&output.stderr);
-    if text.contains("No files matching") || text.contains("are ignored because of") {
+    if text.contains("No files matching")
+        || text.contains("are ignored because of")
+        || text.starts_with("Invalid option")
+    {
         return;
     }
     let message: Vec<&str> = text

@@ -90,6 +90,7 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
             reading,
             columns: text_columns(reading),
             bases: Vec::new(),
+            bare: false,
         };
         text.read(&plain(&output.stderr), &mut parsed);
     }
@@ -132,9 +133,15 @@ fn arrays(reading: &Reading<'_>, stderr: &[u8], parsed: &mut Parsed) {
                 parsed.report = ReportState::Whole;
                 let (items, lost) = json::items::<Item>(&raw);
                 parsed.notes.extend(json::lost_note(lost));
-                parsed
-                    .findings
-                    .extend(items.iter().map(|item| finding(reading, item)));
+                for item in &items {
+                    if item.locations.is_empty() {
+                        // The driver speaks: an unknown option, a file that is not there.
+                        let trouble = reading.trouble(None, &item.message);
+                        parsed.troubles.push(trouble);
+                    } else {
+                        parsed.findings.push(finding(reading, item));
+                    }
+                }
                 rest = rest.get(stream.byte_offset()..).unwrap_or_default();
             }
             Some(Err(error)) => {
@@ -154,7 +161,7 @@ fn finding(reading: &Reading<'_>, item: &Item) -> Finding {
     let place = locations.next().and_then(|at| place_of(reading, at));
     let mut related: Vec<Related> = locations
         .filter_map(|at| {
-            let text = at.label.as_deref().unwrap_or("see also");
+            let text = at.label.as_deref()?;
             Some(reading.related(place_of(reading, at)?, text))
         })
         .collect();
@@ -221,7 +228,9 @@ fn fixit(reading: &Reading<'_>, item: &Item) -> Option<Fix> {
 
 pub fn tags(option: Option<&str>) -> Vec<FindingTag> {
     match option {
-        Some(option) if option.starts_with("-Wunused") => vec![FindingTag::Unnecessary],
+        Some(option) if option.starts_with("-Wunused") || option.starts_with("-Werror=unused") => {
+            vec![FindingTag::Unnecessary]
+        }
         Some("-Wdeprecated-declarations" | "-Wdeprecated") => vec![FindingTag::Deprecated],
         Some(_) | None => Vec::new(),
     }
@@ -238,6 +247,8 @@ pub struct Text<'r, 'a> {
     pub columns: Columns,
     /// Folders that names may be relative to, tried before the one where the tool ran; `make` names them.
     pub bases: Vec<String>,
+    /// Whether a line without a word for its severity is a finding too.
+    pub bare: bool,
 }
 
 impl Text<'_, '_> {
@@ -254,10 +265,7 @@ impl Text<'_, '_> {
             let Some(head) = head(line) else {
                 continue;
             };
-            let Some((word, message)) = head.rest.split_once(": ") else {
-                continue;
-            };
-            let Some(severity) = severity(word).filter(|_| is_severity_word(word)) else {
+            let Some((word, severity, message)) = self.split(&head) else {
                 continue;
             };
             let (message, option) = option_of(message);
@@ -281,6 +289,18 @@ impl Text<'_, '_> {
                 ..self.reading.finding(severity, message)
             });
         }
+    }
+
+    /// `error: message`; without a word it is an error, if there is such a file.
+    fn split<'t>(&self, head: &super::lines::Head<'t>) -> Option<(&'t str, Severity, &'t str)> {
+        if let Some((word, message)) = head.rest.split_once(": ")
+            && let Some(severity) = severity(word).filter(|_| is_severity_word(word))
+        {
+            return Some((word, severity, message));
+        }
+        let named = self.reading.locator.find(head.file);
+        let is_file = named.is_some_and(|named| named.text.is_some());
+        (self.bare && is_file && !head.rest.is_empty()).then_some(("", Severity::Error, head.rest))
     }
 
     /// `In file included from a.h:1,` and `                 from b.c:2:`.
@@ -354,6 +374,7 @@ pub fn option_of(message: &str) -> (&str, Option<&str>) {
 
 fn option_page(option: &str) -> Option<String> {
     let name = option.strip_prefix("-W")?;
+    let name = name.strip_prefix("error=").unwrap_or(name);
     let name = name.split('=').next().unwrap_or(name);
     Some(format!(
         "https://gcc.gnu.org/onlinedocs/gcc/Warning-Options.html#index-W{name}"
@@ -363,14 +384,20 @@ fn option_page(option: &str) -> Option<String> {
 /// Any tool whose lines look like GCC's.
 pub fn gnu(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
     let mut parsed = Parsed::absent();
-    let text = Text {
+    let stdout = plain(&output.stdout);
+    let mut text = Text {
         reading,
         columns: BYTES,
-        bases: entered_folders(&plain(&output.stdout)),
+        bases: entered_folders(&stdout),
+        bare: false,
     };
-    let stdout = plain(&output.stdout);
-    text.read(&stdout, &mut parsed);
-    text.read(&plain(&output.stderr), &mut parsed);
+    for bare in [false, true] {
+        text.bare = bare;
+        if parsed.findings.is_empty() {
+            text.read(&stdout, &mut parsed);
+            text.read(&plain(&output.stderr), &mut parsed);
+        }
+    }
     if let Some(compiler) = echoed_compiler(&stdout) {
         for finding in &mut parsed.findings {
             compiler.clone_into(&mut finding.source);

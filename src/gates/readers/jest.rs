@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use super::js_stack::{self, BABEL, V8};
 use super::json::{self, Found};
 use super::prettier::place_at_end;
+use crate::gates::columns::Unit;
 use crate::gates::locate::Named;
 use crate::gates::outcome::ReportState;
 use crate::gates::output::{ToolOutput, plain};
@@ -194,6 +195,7 @@ fn add_broken_suite(
     let thrown = js_stack::split(&body);
     let place = babel(reading, &body)
         .or_else(|| esbuild(reading, &body))
+        .or_else(|| drawn(reading, &body))
         .or_else(|| js_stack::places(reading, &thrown.frames).0)
         .or_else(|| import_line(reading, &body, named))
         .or_else(|| named.map(|named| reading.file(named)));
@@ -203,7 +205,7 @@ fn add_broken_suite(
         rendered: Some(text.clone()),
         ..reading.finding(
             Severity::Error,
-            first_paragraphs(thrown_text(&body, &thrown)),
+            &syntax_first(first_paragraphs(thrown_text(&body, &thrown)), &body),
         )
     });
 }
@@ -219,6 +221,18 @@ fn thrown_text<'t>(body: &'t str, thrown: &js_stack::Thrown<'t>) -> &'t str {
             )
             .unwrap_or(body),
         None => thrown.message,
+    }
+}
+
+/// Jest's advice on unknown syntax is longer than what is wrong, which comes first here.
+fn syntax_first(message: &str, body: &str) -> String {
+    let error = body
+        .lines()
+        .map(str::trim)
+        .find(|line| line.starts_with("SyntaxError: "));
+    match error {
+        Some(line) if !message.starts_with(line) => format!("{line}\n{message}"),
+        Some(_) | None => message.to_owned(),
     }
 }
 
@@ -255,7 +269,13 @@ fn babel(reading: &Reading<'_>, text: &str) -> Option<Place> {
         if let Some(at) = line.trim().strip_prefix("At file: ")
             && let Some((file, line, column)) = super::rustc_text::file_line_column(at)
         {
-            return reading.place(file, &BABEL, Span::Start(line, column));
+            // Vite names files from its own root.
+            let named = reading
+                .locator
+                .find(file)
+                .filter(|named| named.text.is_some())
+                .or_else(|| reading.locator.find(file.trim_start_matches('/')))?;
+            return Some(place(&named, &BABEL, Span::Start(line, column)));
         }
         let line = line.trim().trim_start_matches("SyntaxError: ");
         if let Some((before, line, column)) = place_at_end(line)
@@ -267,6 +287,21 @@ fn babel(reading: &Reading<'_>, text: &str) -> Option<Place> {
         }
     }
     None
+}
+
+/// `╭─[ path:line:column ]`, columns of characters from 1.
+fn drawn(reading: &Reading<'_>, text: &str) -> Option<Place> {
+    text.lines().take(60).find_map(|line| {
+        let (_, rest) = line.split_once("╭─[ ")?;
+        let at = rest.split_once(" ]").map(|(at, _)| at)?;
+        let (file, line, column) = super::rustc_text::file_line_column(at)?;
+        let named = reading.locator.find(file)?;
+        let columns = V8.unit(Unit::CodePoints);
+        named
+            .text
+            .is_some()
+            .then(|| place(&named, &columns, Span::Start(line, column)))
+    })
 }
 
 /// `/path:line:column: ERROR: message`, columns from 0.

@@ -37,10 +37,7 @@ struct Failed {
 /// `cargo test`: the compiler's messages, then the tests of each target, as JSON or text on the same stream.
 pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
     let mut parsed = cargo::messages(reading, &output.stdout);
-    // A test's warnings are the business of the compiler's own gate.
-    parsed
-        .findings
-        .retain(|finding| finding.severity == Severity::Error);
+    only_errors(&mut parsed);
     if parsed.report == ReportState::CutOff {
         return parsed;
     }
@@ -63,11 +60,19 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
     if parsed.findings.is_empty() && output.exit.code() != Some(0) {
         let stderr = plain(&output.stderr);
         rustc_text::read_into(reading, &stderr, &mut parsed);
+        only_errors(&mut parsed);
         if let Some(finding) = abort(reading, &stderr) {
             parsed.findings.push(finding);
         }
     }
     parsed
+}
+
+/// Warnings are the business of the compiler's own gate.
+fn only_errors(parsed: &mut Parsed) {
+    parsed
+        .findings
+        .retain(|finding| finding.severity == Severity::Error);
 }
 
 fn events(stdout: &[u8]) -> (bool, Vec<Failed>, bool) {
@@ -184,7 +189,11 @@ fn places(
         .then(|| panicked.place(reading))
         .flatten();
     for place in first.into_iter().chain(frames) {
-        if !all.contains(&place) {
+        // A backtrace has several frames for one line: the call, its closure, the macro.
+        let known = all.iter().any(|known: &Place| {
+            known.file == place.file && known.range.start.line == place.range.start.line
+        });
+        if !known {
             all.push(place);
         }
     }
@@ -286,9 +295,9 @@ fn definition(reading: &Reading<'_>, name: &str) -> Option<Place> {
 
 /// A test program that died before it could report.
 fn abort(reading: &Reading<'_>, stderr: &str) -> Option<Finding> {
-    let died = stderr.lines().find(|line| {
-        line.contains("process didn't exit successfully") && line.contains("signal")
-    })?;
+    let died = stderr
+        .lines()
+        .find(|line| line.contains("process didn't exit successfully"))?;
     let overflow = stderr
         .lines()
         .find(|line| line.contains("has overflowed its stack"));
@@ -310,9 +319,7 @@ fn abort(reading: &Reading<'_>, stderr: &str) -> Option<Finding> {
 /// `cargo nextest run`: its JUnit report, else its text; build errors on either stream.
 pub fn nextest(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
     let mut parsed = cargo::messages(reading, &output.stdout);
-    parsed
-        .findings
-        .retain(|finding| finding.severity == Severity::Error);
+    only_errors(&mut parsed);
     let stderr = plain(&output.stderr);
     if let Some(xml) = output.artifact("junit.xml") {
         let report = junit::parse(xml);

@@ -96,7 +96,7 @@ pub fn config_trouble(
     message: &str,
     candidates: &[&str],
 ) -> Finding {
-    let text = plain(&output.stderr);
+    let text = format!("{}\n{message}", plain(&output.stderr));
     let named = named_file(reading, &text).or_else(|| reading.first_file(candidates));
     let anchor = named.map(|named| anchor(reading, &named, &text));
     let message = tidy(message, 4096);
@@ -117,7 +117,7 @@ fn anchor(reading: &Reading<'_>, named: &Named, text: &str) -> Place {
 }
 
 /// `at line 3 column 5`, `at line 3, column 5`, `(3:5)`.
-fn line_column(text: &str) -> Option<(i64, i64)> {
+pub fn line_column(text: &str) -> Option<(i64, i64)> {
     let rest = text.split("line ").nth(1)?;
     let line: i64 = leading_number(rest)?;
     let column = rest

@@ -118,6 +118,13 @@ impl Matcher {
         self
     }
 
+    /// The columns of this tool are known for sure.
+    #[must_use]
+    pub fn measured(mut self) -> Self {
+        self.unsure = false;
+        self
+    }
+
     #[must_use]
     pub fn source(mut self, source: &str) -> Self {
         self.source = Some(source.to_owned());

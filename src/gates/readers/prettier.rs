@@ -44,7 +44,14 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
                 unformatted(reading, text, &mut parsed);
             }
         } else if let Some(text) = line.strip_prefix("[error] ") {
-            error(reading, output, text, &mut parsed);
+            match parsed.troubles.last_mut() {
+                // The lines after it are the rest of it.
+                Some(trouble) => {
+                    trouble.message.push('\n');
+                    trouble.message.push_str(text);
+                }
+                None => error(reading, output, text, &mut parsed),
+            }
         }
     }
     parsed

@@ -113,6 +113,10 @@ fn plugin(reading: &Reading<'_>, lines: &[u8]) -> Parsed {
 }
 
 fn failed(reading: &Reading<'_>, event: &Event) -> Finding {
+    if event.kind.as_deref() == Some("CollectError") {
+        // The exception is pytest's own; what happened is in its text.
+        return collected(reading, event);
+    }
     let (place, related) = frames(reading, &event.frames);
     let place = event
         .syntax
@@ -179,11 +183,16 @@ fn definition(reading: &Reading<'_>, event: &Event) -> Option<Place> {
 }
 
 fn collected(reading: &Reading<'_>, event: &Event) -> Finding {
-    let text = event.longrepr.clone().unwrap_or_default();
+    let text = event
+        .longrepr
+        .clone()
+        .or_else(|| event.message.clone())
+        .unwrap_or_default();
     let traceback = traceback::parse(&text);
     let fallback = || {
-        let named = reading.locator.find(event.file.as_deref()?)?;
-        Some(reading.file(&named))
+        let file = event.file.as_deref().filter(|file| !file.is_empty());
+        let named = reading.locator.find(file.or(event.nodeid.as_deref())?)?;
+        named.text.is_some().then(|| reading.file(&named))
     };
     from_traceback(reading, &traceback, &text, None, fallback)
 }
@@ -199,19 +208,15 @@ fn from_traceback(
     let (place, related) = traceback::places(reading, &traceback.frames);
     // A bare `assert` prints no name.
     let is_assert = traceback.kind.is_none() && traceback.message.starts_with("assert");
-    let message = if traceback.message.trim().is_empty() && traceback.kind.is_none() {
-        text.lines()
-            .rev()
-            .find(|line| !line.trim().is_empty())
-            .unwrap_or("the test failed")
-            .to_owned()
+    let (kind, message) = if traceback.message.trim().is_empty() && traceback.kind.is_none() {
+        let last = text.lines().rev().find(|line| !line.trim().is_empty());
+        (None, last.unwrap_or("the test failed").to_owned())
     } else {
-        syntax_message(traceback)
+        kind_and_message(traceback)
     };
     Finding {
         place: place.or_else(fallback),
-        code: traceback
-            .kind
+        code: kind
             .or(is_assert.then_some("AssertionError"))
             .map(str::to_owned),
         related,
@@ -222,7 +227,7 @@ fn from_traceback(
 }
 
 /// Of a syntax error the last line says what is wrong.
-fn syntax_message(traceback: &Traceback<'_>) -> String {
+fn kind_and_message<'t>(traceback: &'t Traceback<'_>) -> (Option<&'t str>, String) {
     let last = traceback
         .message
         .lines()
@@ -230,9 +235,9 @@ fn syntax_message(traceback: &Traceback<'_>) -> String {
         .find(|line| !line.trim().is_empty());
     match last.and_then(traceback::kind_of) {
         Some((kind, rest)) if traceback.kind.is_none() && kind.ends_with("Error") => {
-            format!("{rest}\n{}", traceback.message)
+            (Some(kind), format!("{rest}\n{}", traceback.message))
         }
-        Some(_) | None => traceback.message.clone(),
+        Some(_) | None => (traceback.kind, traceback.message.clone()),
     }
 }
 
@@ -240,8 +245,20 @@ fn xunit(reading: &Reading<'_>, xml: &[u8], output: &ToolOutput) -> Parsed {
     let report = junit::parse(xml);
     let mut parsed = Parsed::new(report.state);
     parsed.nothing = report.cases.is_empty() && output.exit.code() == Some(5);
+    if plain(&output.stderr).contains("ERROR: file or directory not found")
+        || plain(&output.stderr).contains("ERROR: not found: ")
+    {
+        // Asked for what is not there.
+        parsed.broken = true;
+        parsed.nothing = false;
+    }
     for case in &report.cases {
         for failure in &case.failures {
+            if case.name == "internal" && case.class.as_deref() == Some("pytest") {
+                // `INTERNALERROR`: a plugin or a hook of the project broke pytest itself.
+                parsed.troubles.push(internal(reading, failure));
+                continue;
+            }
             let is_collection = failure.message.as_deref() == Some("collection failure");
             let test = (!is_collection).then(|| node_id(case));
             let text = plain(failure.text.as_bytes());
@@ -262,6 +279,18 @@ fn xunit(reading: &Reading<'_>, xml: &[u8], output: &ToolOutput) -> Parsed {
         }
     }
     parsed
+}
+
+fn internal(reading: &Reading<'_>, failure: &junit::Failure) -> Finding {
+    let frames = python_frames(&failure.text);
+    let (place, _) = traceback::places(reading, &frames);
+    let message = failure.message.as_deref().unwrap_or("internal error");
+    let last = failure
+        .text
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty());
+    reading.trouble(place, &format!("{}\n{message}", last.unwrap_or_default()))
 }
 
 /// `tests/test_a.py::TestGroup::test_multi`: the class is what the dotted name has more than the path.
@@ -402,9 +431,9 @@ fn start_failure(reading: &Reading<'_>, output: &ToolOutput, parsed: &mut Parsed
     usage(reading, &stderr, parsed);
 }
 
-fn python_traceback(reading: &Reading<'_>, stderr: &str) -> Option<Finding> {
-    let frames: Vec<traceback::Frame<'_>> = stderr
-        .lines()
+/// `  File "path", line 3, in name`.
+fn python_frames(text: &str) -> Vec<traceback::Frame<'_>> {
+    text.lines()
         .filter_map(|line| {
             let rest = line.trim_start().strip_prefix("File \"")?;
             let (file, rest) = rest.split_once("\", line ")?;
@@ -414,7 +443,11 @@ fn python_traceback(reading: &Reading<'_>, stderr: &str) -> Option<Finding> {
                 carets: None,
             })
         })
-        .collect();
+        .collect()
+}
+
+fn python_traceback(reading: &Reading<'_>, stderr: &str) -> Option<Finding> {
+    let frames = python_frames(stderr);
     let (place, related) = traceback::places(reading, &frames);
     let last = stderr.lines().rev().find(|line| !line.trim().is_empty())?;
     let (kind, message) = traceback::kind_of(last)?;
@@ -463,9 +496,13 @@ fn usage(reading: &Reading<'_>, stderr: &str, parsed: &mut Parsed) {
             .find(|(_, span)| !word.is_empty() && text.slice(span.clone()).contains(word))
             .map(|(line, _)| line)
     });
-    let place = match line.and_then(|line| i64::try_from(line + 1).ok()) {
-        Some(line) => place(&named, &SYNTAX, Span::Line(line)),
-        None => reading.file(&named),
+    let place = match (
+        line.and_then(|line| i64::try_from(line + 1).ok()),
+        super::lines::line_column(message),
+    ) {
+        (_, Some((line, column))) => place(&named, &SYNTAX, Span::Start(line, column)),
+        (Some(line), None) => place(&named, &SYNTAX, Span::Line(line)),
+        (None, None) => reading.file(&named),
     };
     parsed.troubles.push(reading.trouble(Some(place), message));
 }

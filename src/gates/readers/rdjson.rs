@@ -117,9 +117,21 @@ pub struct Dialect {
 
 /// Any producer's `rdjson`, or its lines.
 pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
+    // Few producers count bytes, as the format asks for; those that were measured are known by name.
+    let columns = match json::find::<Report>(&output.stdout) {
+        Found::Whole(Report {
+            source: Some(source),
+            ..
+        }) => match source.name.to_ascii_lowercase().as_str() {
+            "ruff" => Some(super::ruff::COLUMNS),
+            "biome" => Some(super::biome::COLUMNS),
+            _ => None,
+        },
+        Found::Whole(_) | Found::CutOff | Found::Absent => None,
+    };
     let dialect = Dialect {
-        columns: COLUMNS,
-        unsure: true,
+        columns: columns.unwrap_or(COLUMNS),
+        unsure: columns.is_none(),
     };
     read_as(reading, &output.stdout, dialect)
 }

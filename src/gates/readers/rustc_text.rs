@@ -128,6 +128,7 @@ fn manifest_error(reading: &Reading<'_>, message: &TextMessage<'_>) -> Option<Fi
                 .summary
                 .strip_prefix("failed to parse lock file at: ")
         })
+        .or_else(|| member_of(message))
         .or_else(|| {
             message
                 .summary
@@ -149,6 +150,18 @@ fn manifest_error(reading: &Reading<'_>, message: &TextMessage<'_>) -> Option<Fi
         rendered: Some(format!("{}\n{}", message.summary, message.rest.join("\n"))),
         ..reading.finding(Severity::Error, &format!("{summary}\n{}", message.summary))
     })
+}
+
+/// The manifest that lists a member which cannot be loaded.
+fn member_of<'t>(message: &TextMessage<'t>) -> Option<&'t str> {
+    message
+        .summary
+        .starts_with("failed to load manifest for workspace member")
+        .then_some(())?;
+    message
+        .rest
+        .iter()
+        .find_map(|line| line.trim().strip_prefix("referenced by workspace at `"))
 }
 
 fn build_script(reading: &Reading<'_>, message: &TextMessage<'_>) -> Option<Finding> {
@@ -224,7 +237,9 @@ fn with_causes(message: &TextMessage<'_>) -> String {
     let mut text = message.summary.to_owned();
     for line in &message.rest {
         let line = line.trim_start();
-        if let Some(note) = line.strip_prefix("= ") {
+        if let Some(note) = line.strip_prefix("= ")
+            && !super::cargo::is_noise(note)
+        {
             text.push('\n');
             text.push_str(note);
         }

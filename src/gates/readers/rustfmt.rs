@@ -51,7 +51,8 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
         parsed.report = ReportState::Whole;
     }
     if output.exit.code() != Some(0) {
-        rustc_text::read_into(reading, &plain(&output.stderr), &mut parsed);
+        let text = plain(&output.stderr).replace("`cargo metadata` exited with an error: ", "");
+        rustc_text::read_into(reading, &text, &mut parsed);
     }
     parsed
 }
@@ -185,12 +186,20 @@ fn edits(named: &Named, text: &SourceText, hunk: &Hunk<'_>) -> Option<Vec<FixEdi
         }
     }
     edits.extend(open);
+    // At the end of a file without a last line ending the rows of the diff are separated, not ended.
+    let unended = text.body().last().is_some_and(|byte| *byte != b'\n');
     Some(
         edits
             .into_iter()
-            .map(|(start, end, new_text)| FixEdit {
-                place: place(named, &RUSTC, Span::Bytes(start, end)),
-                new_text,
+            .map(|(start, end, mut new_text)| {
+                if unended && end == text.body().len() {
+                    let kept = new_text.len().saturating_sub(line_ending(text).len());
+                    new_text.truncate(kept);
+                }
+                FixEdit {
+                    place: place(named, &RUSTC, Span::Bytes(start, end)),
+                    new_text,
+                }
             })
             .collect(),
     )

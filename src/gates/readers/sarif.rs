@@ -207,6 +207,8 @@ pub struct Dialect {
     pub columns: Option<Columns>,
     /// Rule ids that change with every release are not shown.
     pub hide_rule_ids: bool,
+    /// The column is always 1, and the line is meant.
+    pub whole_lines: bool,
 }
 
 impl Dialect {
@@ -215,6 +217,7 @@ impl Dialect {
         Self {
             columns: Some(columns),
             hide_rule_ids: false,
+            whole_lines: false,
         }
     }
 
@@ -228,11 +231,16 @@ impl Dialect {
             "clang" => Self {
                 columns: Some(super::clang::SARIF),
                 hide_rule_ids: true,
+                whole_lines: false,
             },
-            "hadolint" => Self::measured(super::ruff::COLUMNS),
+            "hadolint" => Self {
+                whole_lines: true,
+                ..Self::measured(super::ruff::COLUMNS)
+            },
             _ => Self {
                 columns: None,
                 hide_rule_ids: false,
+                whole_lines: false,
             },
         }
     }
@@ -417,7 +425,10 @@ impl LogRun<'_, '_> {
     fn place(&self, location: &Location, message: &str) -> Option<Place> {
         let physical = location.physical_location.as_ref()?;
         let named = self.file(physical.artifact_location.as_ref()?)?;
-        let span = physical.region.map_or(Span::File, |region| span_of(region));
+        let span = match physical.region.map_or(Span::File, span_of) {
+            Span::Start(line, 1) if self.dialect.whole_lines => Span::Line(line),
+            other => other,
+        };
         Some(match self.dialect.columns {
             Some(columns) => place(&named, &columns, with_bom(span, &named)),
             None => checked(

@@ -209,13 +209,23 @@ fn yaml_line<'t>(
         return;
     }
     *scalar = None;
-    if indent != block {
-        return;
-    }
     let Some((key, value)) = line.trim_start().split_once(':') else {
         return;
     };
     let value = value.trim();
+    if indent > block {
+        // `at:` and `file:`, `line:` below it.
+        let inside_at = failure
+            .yaml
+            .iter()
+            .rev()
+            .find(|(key, value)| value.is_empty() || *key == "at")
+            .is_some_and(|(key, _)| *key == "at");
+        if inside_at && matches!(key, "file" | "fileName" | "line" | "lineNumber" | "column") {
+            failure.yaml.push((key, unquote(value)));
+        }
+        return;
+    }
     if value.starts_with('|') || value.starts_with('>') {
         *scalar = Some(0);
         failure.yaml.push((key, String::new()));
@@ -250,7 +260,10 @@ fn finding(reading: &Reading<'_>, failure: &Failure<'_>) -> Option<Finding> {
     let name = failure.path.last().map_or("", String::as_str);
     // A file that does not load is a test by its own name.
     let is_file = own_file.is_some_and(|(file, ..)| same_file(reading, file, name));
-    if is_file && let Some(finding) = from_comments(reading, failure) {
+    if is_file
+        && let Some(finding) =
+            from_comments(reading, failure).or_else(|| not_loaded(reading, failure, name))
+    {
         return Some(finding);
     }
     let frames: Vec<(&str, i64, i64)> = failure
@@ -283,9 +296,14 @@ fn finding(reading: &Reading<'_>, failure: &Failure<'_>) -> Option<Finding> {
         }
     }
     let id = failure.path.join(" > ");
+    // node's own code for "a test threw" says less than what it threw.
+    let code = failure
+        .get("code")
+        .filter(|code| *code != "ERR_TEST_FAILURE")
+        .or_else(|| failure.get("name"));
     Some(Finding {
         place,
-        code: failure.get("code").map(str::to_owned),
+        code: code.map(str::to_owned),
         related,
         test: Some(id).filter(|_| !is_file),
         rendered: failure.get("stack").map(str::to_owned),
@@ -337,6 +355,31 @@ fn from_comments(reading: &Reading<'_>, failure: &Failure<'_>) -> Option<Finding
     Some(Finding {
         place: Some(place(&file, &js_stack::V8, span)),
         rendered: Some(lines.join("\n")),
+        ..reading.finding(Severity::Error, message)
+    })
+}
+
+/// `Error [ERR_MODULE_NOT_FOUND]: Cannot find module '/path/nope.mjs' imported from …`: where the file names it.
+fn not_loaded(reading: &Reading<'_>, failure: &Failure<'_>, file: &str) -> Option<Finding> {
+    let message = failure
+        .comments
+        .iter()
+        .find(|text| js_stack::split(text).name.is_some())?;
+    let named = reading.locator.find(file)?;
+    let wanted = crate::gates::place::quoted_names(message)
+        .into_iter()
+        .next()
+        .map(|name| name.rsplit('/').next().unwrap_or(name));
+    let line = named.text.as_ref().zip(wanted).and_then(|(text, wanted)| {
+        (0..)
+            .map_while(|line| text.line(LineRule::Ecma, line).map(|span| (line, span)))
+            .find(|(_, span)| !wanted.is_empty() && text.slice(span.clone()).contains(wanted))
+            .and_then(|(line, _)| i64::try_from(line + 1).ok())
+    });
+    let span = line.map_or(Span::File, Span::Line);
+    Some(Finding {
+        place: Some(place(&named, &js_stack::V8, span)),
+        rendered: Some(failure.comments.join("\n")),
         ..reading.finding(Severity::Error, message)
     })
 }

@@ -16,7 +16,7 @@ const INDENT: usize = 4;
 /// One failure's text, taken apart.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Traceback<'t> {
-    /// Outermost first.
+    /// Outermost first; frames of an exception that led to this one come before all others.
     pub frames: Vec<Frame<'t>>,
     /// The name of the exception, when the text begins with one.
     pub kind: Option<&'t str>,
@@ -41,6 +41,12 @@ pub fn parse(text: &str) -> Traceback<'_> {
             message.push(rest.strip_prefix(' ').unwrap_or(rest));
             continue;
         }
+        if line.ends_with("another exception occurred:")
+            || line.ends_with("direct cause of the following exception:")
+        {
+            message.clear();
+            continue;
+        }
         if let Some(frame) = frame(line) {
             traceback.frames.push(frame);
             continue;
@@ -53,6 +59,14 @@ pub fn parse(text: &str) -> Traceback<'_> {
     }
     // A syntax error has its own place, among the message's lines.
     syntax_frame(&message, &mut traceback);
+    // The long style indents the message as deep as the code.
+    let indent = message
+        .first()
+        .map_or(0, |first| first.len() - first.trim_start().len());
+    for line in &mut message {
+        let spaces = line.len() - line.trim_start().len();
+        *line = line.get(spaces.min(indent)..).unwrap_or(line);
+    }
     let first = message.first().copied().unwrap_or_default();
     match kind_of(first) {
         Some((kind, rest)) => {
@@ -134,7 +148,6 @@ fn syntax_frame<'t>(message: &[&'t str], traceback: &mut Traceback<'t>) {
             carets,
         });
     }
-    // The words are in the last line: `SyntaxError: invalid syntax`.
 }
 
 /// The place of the deepest frame of the project, and the others of it.

@@ -136,10 +136,7 @@ fn from_helper(reading: &Reading<'_>, item: &Item) -> Finding {
 fn add_line(reading: &Reading<'_>, line: &str, parsed: &mut Parsed) {
     if line.starts_with([' ', '\t']) {
         // The explanation of the error before it.
-        if let Some(last) = parsed.findings.last_mut() {
-            last.message.push('\n');
-            last.message.push_str(&tidy_line(line));
-        }
+        explanation(reading, line, parsed);
         return;
     }
     let Some((place, rest)) = located(reading, line).or_else(|| {
@@ -170,6 +167,30 @@ fn add_line(reading: &Reading<'_>, line: &str, parsed: &mut Parsed) {
         code,
         ..reading.finding(severity, message)
     });
+}
+
+fn explanation(reading: &Reading<'_>, line: &str, parsed: &mut Parsed) {
+    let Some(last) = parsed.findings.last_mut() else {
+        return;
+    };
+    // `--pretty` draws the code, and names places that belong to the error.
+    if line.contains('~') && line.trim().chars().all(|c| c == '~') {
+        return;
+    }
+    let related = line.trim().split_once(" - ").and_then(|(at, message)| {
+        let (file, line, column) = super::rustc_text::file_line_column(at)?;
+        let place = reading.place(file, &TEXT, Span::Start(line, column))?;
+        (column > 0 && place.hash.is_some()).then(|| reading.related(place, message))
+    });
+    match related {
+        Some(related) => last.related.push(related),
+        None if last.related.is_empty() => {
+            last.message.push('\n');
+            last.message.push_str(&tidy_line(line));
+        }
+        // The drawing below such a place.
+        None => {}
+    }
 }
 
 fn tidy_line(line: &str) -> String {
