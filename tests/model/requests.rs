@@ -499,3 +499,85 @@ async fn local_servers_are_found_by_asking_and_listed() {
         }
     );
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_key_may_come_from_the_keyring_and_a_missing_one_says_what_to_set() {
+    let wire = Wire::OpenAi;
+    let print = |script: &str| {
+        Some(vec![
+            "sh".to_owned(),
+            "-c".to_owned(),
+            script.to_owned(),
+            "{provider}".to_owned(),
+        ])
+    };
+    let ask = async |key_command| {
+        // Not on loopback by its name, so that a key is needed.
+        let settings = ProviderSettings {
+            wire: Some(wire),
+            base_url: Some("https://m.invalid".to_owned()),
+            ..ProviderSettings::default()
+        };
+        let providers = BTreeMap::from([("mine".to_owned(), settings)]);
+        let models = Models::new(ModelsConfig {
+            providers,
+            key_command,
+            ..ModelsConfig::default()
+        });
+        models
+            .call(&run("r"), request("mine/m", "hi"), &[], |_| {})
+            .await
+            .unwrap_err()
+            .kind
+    };
+    // With a key the call leaves, and finds nobody.
+    assert_eq!(
+        ask(print("printf 'key-of-%s' \"$0\"")).await,
+        ModelErrorKind::Network
+    );
+    for nothing in [
+        print("exit 1"),
+        print("true"),
+        Some(vec!["no-such-tool-here".to_owned()]),
+        None,
+    ] {
+        assert_eq!(ask(nothing).await, ModelErrorKind::Auth);
+    }
+}
+
+#[test]
+fn the_net_is_reached_through_what_the_user_says() {
+    use outrigger::model::http::{Clients, Transport};
+    let proxied = |proxy: &str| {
+        Clients::new(Transport {
+            proxy: Some(proxy.to_owned()),
+            ..Transport::default()
+        })
+    };
+    assert!(Clients::default().client(false).is_ok());
+    assert!(proxied("http://127.0.0.1:3128").client(false).is_ok());
+    assert!(
+        proxied("not a url")
+            .client(false)
+            .unwrap_err()
+            .starts_with("failed to use the proxy: ")
+    );
+    assert!(
+        proxied("not a url").client(true).is_ok(),
+        "this machine is never reached through a proxy"
+    );
+    let roots = |pem: &[u8]| {
+        Clients::new(Transport {
+            extra_roots_pem: vec![pem.to_vec()],
+            ..Transport::default()
+        })
+    };
+    let problem = roots(b"-----BEGIN CERTIFICATE-----\nnope\n-----END CERTIFICATE-----")
+        .client(false)
+        .unwrap_err();
+    assert!(
+        problem.starts_with("failed to set up HTTP with your CA certificates: "),
+        "{problem}"
+    );
+}
