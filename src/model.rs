@@ -10,6 +10,8 @@ pub mod clocks;
 pub mod endpoint;
 pub mod estimate;
 pub mod http;
+pub mod keyring;
+pub mod listing;
 pub mod local;
 mod pattern;
 pub mod prices;
@@ -28,18 +30,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
 use crate::kernel::conversation::{ModelErrorKind, ModelFailure, ModelRequest, ModelTurn};
 use crate::kernel::ids::RunId;
 
-use choose::{Choice, NoModel, choose};
 use clocks::Clocks;
-use endpoint::{Endpoint, Environment, ProviderSettings, providers, resolve};
+use endpoint::{Endpoint, Environment, ProviderSettings, resolve};
 use estimate::{Calibration, estimate_request};
 use http::{Clients, Transport};
-use local::LocalServer;
+pub use listing::{ProviderListing, ProviderState};
 use script::{Cursor, PlannedTurn, Script};
+use secret::Secret;
 
 /// A tool as it is described to a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,34 +74,12 @@ pub struct ModelsConfig {
     /// By provider. The user's own; never a workspace's.
     pub providers: BTreeMap<String, ProviderSettings>,
     pub transport: Transport,
+    /// Asked for the key of a provider that has none otherwise; see [`keyring::platform_command`].
+    pub key_command: Option<Vec<String>>,
     /// Every call to a real provider is appended to this file, as a script.
     pub record: Option<PathBuf>,
     /// Taken out of recordings.
     pub home: Option<String>,
-}
-
-/// One row of `outrigger models`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ProviderListing {
-    pub provider: String,
-    pub state: ProviderState,
-    pub base_url: Option<String>,
-    /// Models that can be named: a local server's own list, else the default.
-    pub models: Vec<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase", tag = "type")]
-pub enum ProviderState {
-    /// A key is there; not tried, because that could cost money.
-    Configured,
-    /// A server on this machine answers.
-    Reachable,
-    /// A server on this machine does not answer.
-    NotRunning,
-    /// What to set.
-    Missing { set: Vec<String> },
 }
 
 /// Everything that can answer a [`ModelRequest`].
@@ -114,6 +92,8 @@ pub struct Models {
     cursors: Mutex<HashMap<(RunId, String), Cursor>>,
     replays: Mutex<HashMap<(RunId, String), Replay>>,
     calibrations: Mutex<HashMap<String, Calibration>>,
+    /// Keys that the keyring gave, by provider.
+    keys: Mutex<HashMap<String, Secret>>,
 }
 
 #[derive(Debug)]
@@ -132,6 +112,7 @@ impl Models {
             cursors: Mutex::default(),
             replays: Mutex::default(),
             calibrations: Mutex::default(),
+            keys: Mutex::default(),
         }
     }
 
@@ -163,12 +144,30 @@ impl Models {
         if let Some(name) = request.model.strip_prefix("replay:") {
             return self.replayed(run, name);
         }
-        let endpoint = resolve(
-            &request.model,
-            &self.config.providers,
-            &self.config.environment,
-        )?;
+        let endpoint = self.endpoint(&request.model).await?;
         self.ask(&endpoint, &request, tools, &mut progress).await
+    }
+
+    async fn endpoint(&self, model: &str) -> Result<Endpoint, ModelFailure> {
+        let (settings, environment) = (&self.config.providers, &self.config.environment);
+        let missing = match resolve(model, settings, environment) {
+            Err(failure) if failure.kind == ModelErrorKind::Auth => failure,
+            result => return result,
+        };
+        let (Some(command), Some((provider, _))) =
+            (&self.config.key_command, model.split_once('/'))
+        else {
+            return Err(missing);
+        };
+        let known = locked(&self.keys).get(provider).cloned();
+        let key = match known {
+            Some(key) => key,
+            None => keyring::look_up(command, provider).await.ok_or(missing)?,
+        };
+        locked(&self.keys).insert(provider.to_owned(), key.clone());
+        let mut settings = settings.clone();
+        settings.entry(provider.to_owned()).or_default().key = Some(key);
+        resolve(model, &settings, environment)
     }
 
     async fn ask(
@@ -238,89 +237,6 @@ impl Models {
             .get(provider)
             .and_then(|settings| settings.context_window);
         own.or_else(|| prices::facts(provider, name).and_then(|facts| facts.context_window))
-    }
-
-    /// Which model answers when a run names none.
-    ///
-    /// # Errors
-    ///
-    /// Nothing is configured; the message says how to get going.
-    pub async fn choose(&self) -> Result<Choice, NoModel> {
-        let config = &self.config;
-        match choose(
-            config.model.as_deref(),
-            &config.providers,
-            &config.environment,
-            &[],
-        ) {
-            Ok(choice) => Ok(choice),
-            Err(NoModel) => {
-                let local = local::find(&self.clients, &config.environment).await;
-                choose(None, &config.providers, &config.environment, &local)
-            }
-        }
-    }
-
-    /// What is configured and reachable, in the order of choice.
-    pub async fn listing(&self) -> Vec<ProviderListing> {
-        let local = local::find(&self.clients, &self.config.environment).await;
-        let mut rows: Vec<ProviderListing> = providers()
-            .iter()
-            .map(|provider| self.listed(provider, &local))
-            .collect();
-        let is_known = |name: &str| providers().iter().any(|provider| provider.name == name);
-        rows.extend(
-            self.config
-                .providers
-                .iter()
-                .filter(|(name, _)| !is_known(name))
-                .map(|(name, own)| ProviderListing {
-                    provider: name.clone(),
-                    state: ProviderState::Configured,
-                    base_url: own.base_url.clone(),
-                    models: Vec::new(),
-                }),
-        );
-        rows
-    }
-
-    fn listed(&self, provider: &endpoint::Provider, local: &[LocalServer]) -> ProviderListing {
-        let own = self.config.providers.get(&provider.name);
-        let base_url = own
-            .and_then(|own| own.base_url.clone())
-            .or_else(|| provider.base_url.clone());
-        if provider.local {
-            let server = local.iter().find(|server| server.provider == provider.name);
-            return ProviderListing {
-                provider: provider.name.clone(),
-                state: if server.is_some() {
-                    ProviderState::Reachable
-                } else {
-                    ProviderState::NotRunning
-                },
-                base_url: server.map(|server| server.base_url.clone()).or(base_url),
-                models: server
-                    .map(|server| server.models.clone())
-                    .unwrap_or_default(),
-            };
-        }
-        let has_key = own.is_some_and(|own| own.key.is_some() || !own.headers.is_empty())
-            || provider
-                .keys
-                .iter()
-                .any(|variable| self.config.environment.get(variable).is_some());
-        ProviderListing {
-            provider: provider.name.clone(),
-            state: if has_key {
-                ProviderState::Configured
-            } else {
-                ProviderState::Missing {
-                    set: provider.keys.clone(),
-                }
-            },
-            base_url,
-            models: provider.default_model.iter().cloned().collect(),
-        }
     }
 
     /// Ends a run's use of its scripts and replays.

@@ -6,12 +6,18 @@
 mod client;
 #[path = "model/foreign.rs"]
 mod foreign;
+#[path = "model/hostile.rs"]
+mod hostile;
 #[path = "model/installed.rs"]
 mod installed;
+#[path = "model/record_replay.rs"]
+mod record_replay;
 #[path = "model/recorded_errors.rs"]
 mod recorded_errors;
 #[path = "model/recordings.rs"]
 mod recordings;
+#[path = "model/requests.rs"]
+mod requests;
 #[path = "model/scripted.rs"]
 mod scripted;
 #[path = "model/server.rs"]

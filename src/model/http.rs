@@ -82,9 +82,15 @@ fn build(transport: &Transport, is_local: bool) -> Result<reqwest::Client, Strin
             .map_err(|error| format!("failed to read a CA certificate: {}", chain(&error)))?;
         builder = builder.tls_certs_merge(roots);
     }
-    builder
-        .build()
-        .map_err(|error| format!("failed to set up HTTP: {}", chain(&error)))
+    builder.build().map_err(|error| {
+        // The certificates are looked into only here.
+        let with = if transport.extra_roots_pem.is_empty() {
+            ""
+        } else {
+            " with your CA certificates"
+        };
+        format!("failed to set up HTTP{with}: {}", chain(&error))
+    })
 }
 
 /// Sends the request and reads the answer to its end. Cancel by dropping the future: the connection is closed.

@@ -289,7 +289,8 @@ async fn waits_that_a_provider_asks_for_are_read_from_header_and_body() {
     let rate = r#"{"error":{"message":"Rate limit reached. Please try again in 1m2.5s."}}"#;
     let google =
         r#"{"error":{"code":429,"message":"Resource exhausted","details":[{"retryDelay":"26s"}]}}"#;
-    let table: [(&[(&str, &str)], &str, Option<u64>); 8] = [
+    type Row<'a> = (&'a [(&'a str, &'a str)], &'a str, Option<u64>);
+    let table: [Row; 8] = [
         (&[("retry-after", "2")], "", Some(2_000)),
         (
             &[("retry-after-ms", "150"), ("retry-after", "1")],

@@ -253,7 +253,7 @@ async fn llmock_has_nothing_to_say_against_the_client() {
             match (&failure, &result) {
                 (Some(failure), Ok(_)) => assert!(failure.retryable, "{wire:?} {behavior}"),
                 (Some(failure), Err(_)) => {
-                    assert!(!failure.retryable, "{wire:?} {behavior}: {result:?}")
+                    assert!(!failure.retryable, "{wire:?} {behavior}: {result:?}");
                 }
                 (None, _) => {}
             }

@@ -22,7 +22,7 @@ pub fn part(name: &str) -> Option<PathBuf> {
             )
         }
         Err(_) => {
-            println!("skipped: {name} is not installed; run tests/model/install.sh {name}");
+            eprintln!("skipped: {name} is not installed; run tests/model/install.sh {name}");
             None
         }
     }

@@ -163,9 +163,9 @@ fn naive(wire: Wire, bytes: &[u8]) -> Facts {
                 {
                     let text = part["text"].as_str().unwrap_or_default();
                     if part["thought"] == true {
-                        facts.thinking += text
+                        facts.thinking += text;
                     } else {
-                        facts.text += text
+                        facts.text += text;
                     }
                     if let Some(name) = part["functionCall"]["name"].as_str() {
                         facts

@@ -168,7 +168,10 @@ async fn the_end_of_a_script_is_said_clearly() {
     let failure = models
         .call(
             &run("r"),
-            request("scripted:demo", "Verification passed"),
+            request(
+                "scripted:demo",
+                "Verification: cargo check found nothing new.",
+            ),
             &[],
             |_| {},
         )
@@ -181,7 +184,10 @@ async fn the_end_of_a_script_is_said_clearly() {
     let turn = models
         .call(
             &run("r"),
-            request("scripted:demo", "Verification failed"),
+            request(
+                "scripted:demo",
+                "Verification: 2 new finding(s). Your changes caused them:",
+            ),
             &[],
             |_| {},
         )

@@ -6,9 +6,10 @@ use serde::Deserialize;
 
 use crate::kernel::conversation::{Block, ModelRequest, Role};
 
-/// A message that reports gates to the model says one of these; `when: {"verify": …}` looks for them in what came last.
-pub const VERIFICATION_FAILED: &str = "verification failed";
-pub const VERIFICATION_PASSED: &str = "verification passed";
+/// What a report of gates says to the model, in lower case; `when: {"verify": …}` looks for it in what came last. The
+/// first is how the kernel puts it, the second how a script's author may.
+pub const VERIFICATION_FAILED: [&str; 2] = ["new finding(s)", "verification failed"];
+pub const VERIFICATION_PASSED: [&str; 2] = ["found nothing new", "verification passed"];
 
 /// Assertions on a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -85,11 +86,12 @@ pub enum Verdict {
 impl Condition {
     pub fn holds(&self, request: &ModelRequest, actual_id: &dyn Fn(&str) -> String) -> bool {
         if let Some(verdict) = self.verify {
-            let phrase = match verdict {
+            let phrases = match verdict {
                 Verdict::Failed => VERIFICATION_FAILED,
                 Verdict::Passed => VERIFICATION_PASSED,
             };
-            if !Shown::of(request).text.to_lowercase().contains(phrase) {
+            let text = Shown::of(request).text.to_lowercase();
+            if !phrases.iter().any(|phrase| text.contains(phrase)) {
                 return false;
             }
         }
