@@ -124,10 +124,6 @@ impl Overview {
             | RunEvent::CancelRequested { .. }
             | RunEvent::WorkStopped
             | RunEvent::TimerFired { .. }
-            | RunEvent::StallDetected { .. }
-            | RunEvent::Steered { .. }
-            | RunEvent::Resumed { .. }
-            | RunEvent::Resuming { .. }
             | RunEvent::ModelCalled { .. }
             | RunEvent::ModelRetried { .. }
             | RunEvent::ToolRequested { .. }
