@@ -111,7 +111,11 @@ impl Overview {
                 self.waiting = None;
                 self.end = Some((*outcome, summary.clone()));
             }
+            RunEvent::Resumed { .. } => self.end = None,
             RunEvent::ContextGathered { .. }
+            | RunEvent::StallDetected { .. }
+            | RunEvent::Steered { .. }
+            | RunEvent::Resuming { .. }
             | RunEvent::ModelFailed { .. }
             | RunEvent::ToolFinished { .. }
             | RunEvent::FileInspected { .. }
@@ -120,10 +124,6 @@ impl Overview {
             | RunEvent::CancelRequested { .. }
             | RunEvent::WorkStopped
             | RunEvent::TimerFired { .. }
-            | RunEvent::StallDetected { .. }
-            | RunEvent::Steered { .. }
-            | RunEvent::Resumed { .. }
-            | RunEvent::Resuming { .. }
             | RunEvent::ModelCalled { .. }
             | RunEvent::ModelRetried { .. }
             | RunEvent::ToolRequested { .. }
@@ -267,6 +267,19 @@ pub(super) mod tests {
         assert_eq!(open, ["r1.q2"]);
         assert_eq!(later.status, RunStatus::Succeeded);
         assert!(later.end.is_some());
+    }
+
+    #[test]
+    fn a_run_that_is_taken_up_again_is_not_over() {
+        let resumed = RunEvent::Resumed {
+            by: "test".to_owned(),
+        };
+        let overview = of(&[
+            record(1, started("x")),
+            record(2, ended()),
+            record(3, resumed),
+        ]);
+        assert_eq!(overview.end, None);
     }
 
     #[test]

@@ -278,6 +278,29 @@ impl Drop for Transcript {
     }
 }
 
+/// Removes a transcript that nobody writes; gives its size. One that is not there has the size 0.
+///
+/// # Errors
+/// When a process writes to it, or it cannot be removed.
+pub fn remove(path: &Path) -> Result<u64, TranscriptError> {
+    let io = |source| TranscriptError::Io {
+        action: "remove",
+        path: path.to_owned(),
+        source,
+    };
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        file => file.map_err(io)?,
+    };
+    lock(&file, path)?;
+    let removed = file.metadata().and_then(|metadata| {
+        std::fs::remove_file(path)?;
+        Ok(metadata.len())
+    });
+    unlock(&file);
+    removed.map_err(io)
+}
+
 /// Makes `folder` and what is missing above it, for the user only.
 pub(super) fn make_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
@@ -305,13 +328,31 @@ fn sync_folder(_path: &Path) -> io::Result<()> {
 /// Held until the file is closed, or the process dies however it dies.
 #[cfg(unix)]
 fn lock(file: &File, path: &Path) -> Result<(), TranscriptError> {
+    use std::os::unix::fs::MetadataExt;
+
     use rustix::fs::{FlockOperation, flock};
     use rustix::io::Errno;
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => Err(TranscriptError::Busy(path.to_owned())),
+        Err(Errno::WOULDBLOCK) => return Err(TranscriptError::Busy(path.to_owned())),
         // Some network file systems have no locks; the lease of the run guards it there.
-        Ok(()) | Err(_) => Ok(()),
+        Ok(()) | Err(_) => {}
     }
+    // Removed between the opening and the lock: what is written to such a file is lost.
+    let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+    let same = std::fs::metadata(path)
+        .and_then(|there| Ok(identity(there) == identity(file.metadata()?)))
+        .and_then(|same| {
+            if same {
+                Ok(())
+            } else {
+                Err(io::ErrorKind::NotFound.into())
+            }
+        });
+    same.map_err(|source| TranscriptError::Io {
+        action: "open",
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Closing alone is not enough: a process that is just being started holds a copy of the file for a moment.

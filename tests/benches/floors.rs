@@ -9,6 +9,8 @@
 
 #[path = "floors/echo.rs"]
 mod echo;
+#[path = "floors/index.rs"]
+mod index;
 #[path = "floors/process.rs"]
 mod process;
 #[path = "floors/run.rs"]
@@ -29,7 +31,7 @@ use table::Row;
 /// A name and what is measured under it.
 type Measure = (&'static str, fn() -> Row);
 
-const MEASURES: [Measure; 8] = [
+const MEASURES: [Measure; 9] = [
     ("start to `initialize` reply", server::start),
     ("round trip of a custom request", server::round_trip),
     ("idle memory (RSS)", server::idle_memory),
@@ -38,6 +40,7 @@ const MEASURES: [Measure; 8] = [
     ("durable append to a transcript", storage::durable_append),
     ("append to a transcript", storage::append),
     ("a page from the middle of a transcript", storage::read),
+    ("opening a workspace with many runs", index::open),
 ];
 
 fn main() -> ExitCode {

@@ -403,3 +403,73 @@ proptest! {
         prop_assert_eq!(all(&path).records, want);
     }
 }
+
+/// Says to the test below that it is the process to be killed, and where its transcript lies.
+const TO_BE_KILLED: &str = "OUTRIGGER_TEST_TO_BE_KILLED";
+
+/// Runs itself again in a process that is killed while it writes, many times over one transcript.
+#[test]
+fn what_was_synchronised_survives_a_kill_at_any_moment() {
+    if let Some(path) = std::env::var_os(TO_BE_KILLED).map(PathBuf::from) {
+        let (mut transcript, found) = Transcript::open_append(&path, no_secrets()).unwrap();
+        let mut told = io::stderr();
+        for seq in found.last_seq.unwrap_or_default() + 1.. {
+            transcript.append(&event(seq)).unwrap();
+            // Some only wait in memory, some are only flushed.
+            match seq % 4 {
+                0 => transcript.sync().unwrap(),
+                2 => transcript.flush().unwrap(),
+                _ => continue,
+            }
+            writeln!(told, "{seq}").unwrap();
+        }
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.jsonl");
+    drop(Transcript::create(&path, no_secrets()).unwrap());
+    let mut safe = 0;
+    for round in 1..=20 {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "--nocapture"])
+            .arg("store::transcript::tests::what_was_synchronised_survives_a_kill_at_any_moment")
+            .env(TO_BE_KILLED, &path)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut told = io::BufRead::lines(io::BufReader::new(child.stderr.take().unwrap()));
+        for _ in 0..round * 7 {
+            safe = told.next().unwrap().unwrap().parse().unwrap();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // What it told after we stopped listening is safe too.
+        safe = told
+            .filter_map(|line| line.unwrap().parse().ok())
+            .last()
+            .unwrap_or(safe);
+        let page = all(&path);
+        assert_eq!(page.bad_lines, []);
+        let last = page.records.last().unwrap().seq;
+        assert!(last >= safe, "{last} of {safe}");
+        assert_eq!(numbers(&page), (1..=last).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_transcript_removed_while_it_was_opened_is_not_written_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.jsonl");
+    drop(Transcript::create(&path, no_secrets()).unwrap());
+    let opened = File::open(&path).unwrap();
+    remove(&path).unwrap();
+    let error = lock(&opened, &path).unwrap_err();
+    assert!(
+        matches!(&error, TranscriptError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound),
+        "{error}"
+    );
+    // Nor is one that has taken its place meanwhile.
+    let _other = Transcript::create(&path, no_secrets()).unwrap();
+    assert!(lock(&opened, &path).is_err());
+}
