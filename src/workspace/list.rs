@@ -1,7 +1,5 @@
 //! The list tool: files by name; of a large tree its folders with their counts.
 
-use std::collections::BTreeMap;
-
 use super::Workspace;
 use super::read::failed;
 use super::walk::{Scope, Walked};
@@ -33,7 +31,7 @@ impl Workspace {
     /// All files that no ignore file excludes, open documents included, in order: for planning.
     pub fn files(&self, overlay: &Overlay) -> Vec<RelPath> {
         self.walk(&Scope::default(), overlay)
-            .map(|walked| walked.files.into_iter().collect())
+            .map(|walked| walked.files)
             .unwrap_or_default()
     }
 }
@@ -49,11 +47,12 @@ fn render(walked: &Walked) -> String {
             text.push('\n');
         }
     } else {
-        let depth = deepest_that_fits(walked);
-        for (row, count) in folded(walked, depth).into_iter().take(ROWS) {
-            match count {
-                None => text.push_str(&format!("{row}\n")),
-                Some(count) => text.push_str(&format!("{row}/ ({count} files)\n")),
+        for row in folded(&walked.files, deepest_that_fits(&walked.files)).take(ROWS) {
+            match row {
+                Folded::File(name) => text.push_str(&format!("{name}\n")),
+                Folded::Folder { name, files } => {
+                    text.push_str(&format!("{name}/ ({files} files)\n"));
+                }
             }
         }
         text.push_str(&format!(
@@ -78,25 +77,42 @@ fn notes(walked: &Walked) -> String {
     text
 }
 
-/// Files down to a depth, and folders at that depth with the number of files below.
-fn folded(walked: &Walked, depth: usize) -> BTreeMap<String, Option<usize>> {
-    let mut rows = BTreeMap::new();
-    for file in &walked.files {
-        let parts: Vec<&str> = file.components().collect();
-        if parts.len() <= depth {
-            rows.insert(file.to_string(), None);
-        } else {
-            let folder = parts.get(..depth).unwrap_or_default().join("/");
-            let count = rows.entry(folder).or_insert(Some(0));
-            *count = count.map(|count| count + 1);
-        }
-    }
-    rows
+/// A row of a folded listing.
+enum Folded<'a> {
+    File(&'a str),
+    Folder { name: &'a str, files: usize },
 }
 
-fn deepest_that_fits(walked: &Walked) -> usize {
+/// Files down to a depth, and folders at that depth with the number of files below. Files are in order, so that those of
+/// a folder stand together.
+fn folded(files: &[RelPath], depth: usize) -> impl Iterator<Item = Folded<'_>> {
+    files
+        .chunk_by(move |a, b| {
+            let folder = folder_at(a.as_str(), depth);
+            folder.is_some() && folder == folder_at(b.as_str(), depth)
+        })
+        .filter_map(move |files| {
+            let first = files.first()?.as_str();
+            Some(match folder_at(first, depth) {
+                None => Folded::File(first),
+                Some(name) => Folded::Folder {
+                    name,
+                    files: files.len(),
+                },
+            })
+        })
+}
+
+/// The folder of a path at a depth; `None` when the file itself is not deeper.
+fn folder_at(path: &str, depth: usize) -> Option<&str> {
+    let (at, _) = path.match_indices('/').nth(depth.checked_sub(1)?)?;
+    path.get(..at)
+}
+
+fn deepest_that_fits(files: &[RelPath]) -> usize {
+    let fits = |depth| folded(files, depth).nth(ROWS).is_none();
     let mut depth = 1;
-    while depth < 64 && folded(walked, depth + 1).len() <= ROWS {
+    while depth < 64 && fits(depth + 1) {
         depth += 1;
     }
     depth
@@ -109,12 +125,12 @@ mod tests {
     #[test]
     fn a_large_tree_is_folded() {
         let mut walked = Walked::default();
+        walked.files.push(RelPath::parse("README.md").unwrap());
         for n in 0..1_500 {
             walked
                 .files
-                .insert(RelPath::parse(&format!("a/b/{n}.rs")).unwrap());
+                .push(RelPath::parse(&format!("a/b/{n}.rs")).unwrap());
         }
-        walked.files.insert(RelPath::parse("README.md").unwrap());
         assert_eq!(
             render(&walked),
             "README.md\na/b/ (1500 files)\n(1501 files in all; list a folder, or give a glob, to see more)\n"

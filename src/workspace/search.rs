@@ -42,7 +42,7 @@ impl Workspace {
             at_most: None,
         };
         let files: Vec<RelPath> = match self.walk(&scope, overlay) {
-            Ok(walked) => walked.files.into_iter().collect(),
+            Ok(walked) => walked.files,
             Err(reason) => return failed(reason),
         };
         let mut found = self.search_files(&matcher, &files, overlay);

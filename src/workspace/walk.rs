@@ -1,6 +1,5 @@
 //! All files of the workspace that no ignore file excludes, open documents included.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -27,8 +26,8 @@ pub(super) struct Scope<'a> {
 /// What a walk found.
 #[derive(Default)]
 pub(super) struct Walked {
-    /// In order.
-    pub files: BTreeSet<RelPath>,
+    /// In order, each once.
+    pub files: Vec<RelPath>,
     /// Names that are no text, so that nobody can ask for them.
     pub unnamed: usize,
     /// Folders that could not be read.
@@ -63,7 +62,7 @@ impl Workspace {
                 _ => return Err(format!("{under} is no file and no folder")),
             }
             if is_file {
-                walked.files.insert(under.clone());
+                walked.files.push(under.clone());
             }
         }
         if !is_file {
@@ -78,6 +77,8 @@ impl Workspace {
         walked
             .files
             .extend(overlay.keys().filter(|path| wanted(path)).cloned());
+        walked.files.sort_unstable();
+        walked.files.dedup();
         Ok(walked)
     }
 
@@ -135,9 +136,7 @@ impl Workspace {
         drop(sender);
         for found in receiver {
             match found {
-                Found::File(path) => {
-                    walked.files.insert(path);
-                }
+                Found::File(path) => walked.files.push(path),
                 Found::Unnamed => walked.unnamed += 1,
                 Found::Unread(error) => walked.unread.push(error),
             }

@@ -11,6 +11,8 @@
 mod echo;
 #[path = "floors/index.rs"]
 mod index;
+#[path = "floors/files.rs"]
+mod files;
 #[path = "floors/process.rs"]
 mod process;
 #[path = "floors/run.rs"]
@@ -31,7 +33,7 @@ use table::Row;
 /// A name and what is measured under it.
 type Measure = (&'static str, fn() -> Row);
 
-const MEASURES: [Measure; 9] = [
+const MEASURES: [Measure; 15] = [
     ("start to `initialize` reply", server::start),
     ("round trip of a custom request", server::round_trip),
     ("idle memory (RSS)", server::idle_memory),
@@ -41,6 +43,15 @@ const MEASURES: [Measure; 9] = [
     ("append to a transcript", storage::append),
     ("a page from the middle of a transcript", storage::read),
     ("opening a workspace with many runs", index::open),
+    ("files: a safe write", files::write),
+    (
+        "files: 10,000 edits of a large open document",
+        files::typing,
+    ),
+    ("files: list 100,000 files", files::list),
+    ("files: an edit in 10,000 lines", files::edit),
+    ("files: a merge of 10,000 lines", files::merge),
+    ("files: look at a large open document", files::look),
 ];
 
 fn main() -> ExitCode {

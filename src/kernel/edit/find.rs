@@ -176,10 +176,14 @@ fn key(line: &str, level: Ignoring) -> Cow<'_, str> {
         Ignoring::TrailingSpace => Cow::Borrowed(body.trim_end()),
         Ignoring::AllSpace => {
             let body = body.trim();
-            let runs = |pair: (char, char)| pair.0.is_whitespace() && pair.1.is_whitespace();
-            if body.contains(|c: char| c.is_whitespace() && c != ' ')
-                || body.chars().zip(body.chars().skip(1)).any(runs)
-            {
+            // Nearly every line is as it should be; the search for what is not must cost nothing.
+            let odd_space = |c: char| c.is_whitespace() && c != ' ';
+            let is_odd = if body.is_ascii() {
+                body.bytes().any(|byte| byte.is_ascii_control())
+            } else {
+                body.contains(odd_space)
+            };
+            if is_odd || body.contains("  ") {
                 Cow::Owned(body.split_whitespace().collect::<Vec<_>>().join(" "))
             } else {
                 Cow::Borrowed(body)
