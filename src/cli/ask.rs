@@ -48,7 +48,6 @@ pub fn menu(question: &Question) -> String {
         }
         QuestionKind::Blocker { .. }
         | QuestionKind::Command { .. }
-        | QuestionKind::Uncertain { .. }
         | QuestionKind::Budget { .. } => {
             for (at, choice) in question.choices.iter().enumerate() {
                 row(&(at + 1).to_string(), &choice.label, &choice.effect);
@@ -67,7 +66,6 @@ pub fn read(question: &Question, line: &str) -> Reading {
         QuestionKind::Overwrite(overwrite) => read_overwrite(overwrite, line),
         QuestionKind::Blocker { .. }
         | QuestionKind::Command { .. }
-        | QuestionKind::Uncertain { .. }
         | QuestionKind::Budget { .. } => read_choice(question, line),
     }
 }
