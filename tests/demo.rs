@@ -283,3 +283,26 @@ fn it_fails_when_what_it_shows_does_not_happen() {
     assert!(!shown.text.contains("All of it happened"));
     assert_eq!(shown.left, Vec::<PathBuf>::new());
 }
+
+/// Ctrl-C in the middle: the sidecar is ended in good order, and nothing is left.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_demo_leaves_nothing() {
+    use std::io::{BufRead, BufReader};
+    let mut demo = Demo::new(&[]);
+    let mut child = demo
+        .command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("edit      src/lib.rs")));
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+    assert!(lines.any(|line| line.contains("Interrupted; the sidecar has ended.")));
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(fs::read_dir(demo.folder.path()).unwrap().count(), 0);
+}

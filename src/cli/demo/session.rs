@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::editor::{Editor, file_uri};
 use super::sample::{self, Sample};
 use super::witness::Witness;
-use super::{Event, say};
+use super::{Event, Interrupted, say};
 use crate::cli::client::{Client, Failure, Incoming};
 use crate::cli::view::{self, View};
 use crate::cli::words::clean;
@@ -289,7 +289,7 @@ impl Session {
                 self.typed.push_back(line);
                 Ok(())
             }
-            Ok(Event::Interrupted) => bail!("interrupted"),
+            Ok(Event::Interrupted) => bail!(Interrupted),
             Err(RecvTimeoutError::Timeout) => bail!(
                 "the sidecar has said nothing for {} s; the demo still waits for {}",
                 patience.unwrap_or_default().as_secs(),

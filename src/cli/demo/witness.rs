@@ -113,11 +113,11 @@ impl Witness {
                 verdict,
                 ..
             } if verdict.failed.is_empty() && !verdict.passed.is_empty() => {
-                self.saw(Sight::FinalGates)
+                self.saw(Sight::FinalGates);
             }
             RunEvent::QuestionOpened { question } => match &question.kind {
                 QuestionKind::Overwrite(overwrite) if overwrite.unsaved => {
-                    self.saw(Sight::Overwrite)
+                    self.saw(Sight::Overwrite);
                 }
                 QuestionKind::Blocker { .. } => self.saw(Sight::Blocker),
                 QuestionKind::Overwrite(_)
