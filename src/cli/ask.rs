@@ -48,7 +48,6 @@ pub fn menu(question: &Question) -> String {
         }
         QuestionKind::Blocker { .. }
         | QuestionKind::Command { .. }
-        | QuestionKind::Uncertain { .. }
         | QuestionKind::Budget { .. } => {
             for (at, choice) in question.choices.iter().enumerate() {
                 row(&(at + 1).to_string(), &choice.label, &choice.effect);
@@ -67,7 +66,6 @@ pub fn read(question: &Question, line: &str) -> Reading {
         QuestionKind::Overwrite(overwrite) => read_overwrite(overwrite, line),
         QuestionKind::Blocker { .. }
         | QuestionKind::Command { .. }
-        | QuestionKind::Uncertain { .. }
         | QuestionKind::Budget { .. } => read_choice(question, line),
     }
 }
@@ -142,7 +140,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn question(kind: Value, free_text: bool) -> Question {
+    fn question(kind: &Value, free_text: bool) -> Question {
         serde_json::from_value(json!({
             "id": "r.q1", "run": "r", "title": "?", "kind": kind, "freeText": free_text, "openedAt": 0,
             "choices": [
@@ -158,7 +156,7 @@ mod tests {
         let hunk = |id: u32| json!({ "id": id, "oldStart": id, "oldLines": 1, "newStart": id, "newLines": 1, "removed": ["a\n"], "added": ["b\n"] });
         let hunks = [hunk(0), hunk(1), hunk(2)];
         question(
-            json!({
+            &json!({
                 "kind": "overwrite", "call": "c", "path": "a", "reason": "exists", "base": null, "current": null,
                 "proposed": null, "unsaved": false, "hunks": hunks,
             }),
@@ -216,7 +214,7 @@ mod tests {
             ("  ", true, None),
         ];
         for (line, free_text, want) in rows {
-            let question = question(json!({ "kind": "blocker", "reason": "asked" }), free_text);
+            let question = question(&json!({ "kind": "blocker", "reason": "asked" }), free_text);
             match (read(&question, line), want) {
                 (Reading::Answer(answer), Some(want)) => assert_eq!(answer, want, "{line:?}"),
                 (Reading::Again(_), None) => {}

@@ -19,6 +19,7 @@ use std::thread;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use thiserror::Error;
 
 use super::client::{Client, Incoming};
 use super::view;
@@ -53,6 +54,11 @@ pub enum Event {
     Typed(Option<String>),
     Interrupted,
 }
+
+/// Ctrl-C.
+#[derive(Debug, Error)]
+#[error("interrupted")]
+struct Interrupted;
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     require_cargo()?;
@@ -133,6 +139,10 @@ fn play(arguments: &Arguments, sample: &Sample) -> anyhow::Result<ExitCode> {
     let ended = session.end();
     let (outcome, closing) = match played {
         Ok(played) => played,
+        Err(error) if error.is::<Interrupted>() => {
+            say("\nInterrupted; the sidecar has ended.\n")?;
+            return Ok(ExitCode::from(STOPPED));
+        }
         Err(error) if last_words.is_empty() => return Err(error),
         Err(error) => return Err(error.context(format!("the sidecar's last words:\n{last_words}"))),
     };

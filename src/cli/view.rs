@@ -8,7 +8,7 @@ mod question;
 use std::collections::HashMap;
 
 use super::words::{BAD, BOLD, DIM, GOOD, NAME, clean, grouped, headline, seconds, styled};
-use crate::kernel::event::{GateRound, Record, RunEvent, RunOutcome, Steer, Verdict};
+use crate::kernel::event::{GateRound, Record, RunEvent, RunOutcome, Verdict};
 use crate::kernel::file::{WriteOutcome, WrittenThrough};
 use crate::kernel::finding::{Finding, Severity};
 use crate::kernel::ids::{ChangeId, GateRoundId, QuestionId, ToolCallId};
@@ -31,6 +31,8 @@ pub struct View {
     written: HashMap<ChangeId, WrittenThrough>,
     reported: HashMap<GateRoundId, Vec<Finding>>,
     questions: HashMap<QuestionId, Question>,
+    /// Gates that passed in the last round of all.
+    final_gates: Vec<String>,
 }
 
 impl View {
@@ -41,6 +43,69 @@ impl View {
         entry.map_or_else(String::new, |entry| {
             entry.at(record.mono.saturating_sub(start))
         })
+    }
+
+    /// What a person wants to know when a run is over.
+    pub fn closing(&self, outcome: RunOutcome, summary: &Summary) -> String {
+        let mut text = format!(
+            "\n{}  {}\n",
+            match outcome {
+                RunOutcome::Succeeded => styled(GOOD.bold(), "Succeeded"),
+                RunOutcome::Failed => styled(BAD, "Failed"),
+                RunOutcome::Cancelled => styled(BAD, "Cancelled"),
+                RunOutcome::Interrupted => styled(BAD, "Interrupted"),
+            },
+            clean(summary.text.trim())
+        );
+        let mut row = |name: &str, value: &str| {
+            text.push_str(&told_row(name, value));
+        };
+        for (at, file) in summary.files.iter().enumerate() {
+            let what = match file.change {
+                FileChange::Created => "created",
+                FileChange::Edited => "edited",
+                FileChange::Deleted => "deleted",
+            };
+            let value = format!(
+                "{} {what}, +{} -{}",
+                clean(file.path.as_str()),
+                file.added,
+                file.removed
+            );
+            row(if at == 0 { "files" } else { "" }, &value);
+        }
+        if summary.files.is_empty() {
+            row("files", "none changed");
+        }
+        row(
+            "gates",
+            &match summary.verification {
+                Verification::Passed if self.final_gates.is_empty() => "passed".to_owned(),
+                Verification::Passed => format!("passed: {}", clean(&self.final_gates.join(", "))),
+                Verification::Failed => "failed".to_owned(),
+                Verification::Unverified => "none could check the work".to_owned(),
+                Verification::NotNeeded => "nothing to check".to_owned(),
+            },
+        );
+        row(
+            "time",
+            &format!(
+                "{}, of which {} working",
+                seconds(summary.elapsed_ms),
+                seconds(summary.active_ms)
+            ),
+        );
+        row(
+            "tokens",
+            &format!(
+                "{} in, {} out, in {} model calls and {} tool calls",
+                grouped(summary.usage.input),
+                grouped(summary.usage.output),
+                summary.model_calls,
+                summary.tool_calls
+            ),
+        );
+        text
     }
 
     fn entry(&mut self, event: &RunEvent) -> Option<Entry> {
@@ -81,19 +146,11 @@ impl View {
                 (name != "plan" && name != "ask")
                     .then(|| Entry::new(name, headline(summary, LINE)).named())
             }
-            RunEvent::ToolFinished {
-                call,
-                output,
-                duration_ms,
-            } => {
+            RunEvent::ToolFinished { call, output, .. } => {
                 let name = self.tools.get(call).map_or("tool", String::as_str);
                 let lines = output.text.lines().count();
                 let text = match name {
-                    "command" => format!(
-                        "{} ({})",
-                        headline(&output.text, LINE),
-                        seconds(*duration_ms)
-                    ),
+                    "command" => headline(&output.text, LINE),
                     _ => format!("{lines} lines"),
                 };
                 (!output.is_error).then(|| Entry::more(styled(DIM, format!("→ {text}"))))
@@ -155,6 +212,9 @@ impl View {
                 verdict,
             } => {
                 let findings = self.reported.remove(round).unwrap_or_default();
+                if *why == GateRound::Final {
+                    self.final_gates.clone_from(&verdict.passed);
+                }
                 verdict_entry(*why, verdict, &findings)
             }
             RunEvent::QuestionOpened { question } => {
@@ -182,37 +242,6 @@ impl View {
             )),
             RunEvent::CancelRequested { by } => {
                 Some(Entry::new("run", format!("stopped by {}", clean(by))))
-            }
-            RunEvent::StallDetected { idle_ms } => Some(Entry::new(
-                "stall",
-                styled(
-                    BAD,
-                    format!(
-                        "{} without a sign of life; what hangs is stopped",
-                        seconds(*idle_ms)
-                    ),
-                ),
-            )),
-            RunEvent::Steered { steer, by } => {
-                let words = match steer {
-                    Steer::Message { text } => clean(text).into_owned(),
-                    Steer::Pause => "paused".to_owned(),
-                    Steer::GoOn => "goes on".to_owned(),
-                    Steer::Model { model } => format!("from now on by {}", clean(model)),
-                };
-                Some(Entry::new(
-                    "you",
-                    format!("{words} {}", styled(DIM, format!("({})", clean(by)))),
-                ))
-            }
-            RunEvent::Resumed { by } => Some(Entry::new(
-                "run",
-                format!("taken up again by {}", clean(by)),
-            )),
-            RunEvent::Resuming { uncertain } => {
-                let lines: Vec<_> = uncertain.iter().map(|line| clean(line)).collect();
-                (!lines.is_empty())
-                    .then(|| Entry::more(format!("not certain: {}", lines.join("; "))))
             }
             RunEvent::StatusChanged { .. }
             | RunEvent::ModelCalled { .. }
@@ -395,68 +424,6 @@ pub fn finding_lines(finding: &Finding) -> String {
             styled(style, mark)
         ));
     }
-    text
-}
-
-/// What a person wants to know when a run is over.
-pub fn closing(outcome: RunOutcome, summary: &Summary) -> String {
-    let mut text = format!(
-        "\n{}  {}\n",
-        match outcome {
-            RunOutcome::Succeeded => styled(GOOD.bold(), "Succeeded"),
-            RunOutcome::Failed => styled(BAD, "Failed"),
-            RunOutcome::Cancelled => styled(BAD, "Cancelled"),
-            RunOutcome::Interrupted => styled(BAD, "Interrupted"),
-        },
-        clean(summary.text.trim())
-    );
-    let mut row = |name: &str, value: &str| {
-        text.push_str(&told_row(name, value));
-    };
-    for (at, file) in summary.files.iter().enumerate() {
-        let what = match file.change {
-            FileChange::Created => "created",
-            FileChange::Edited => "edited",
-            FileChange::Deleted => "deleted",
-        };
-        let value = format!(
-            "{} {what}, +{} -{}",
-            clean(file.path.as_str()),
-            file.added,
-            file.removed
-        );
-        row(if at == 0 { "files" } else { "" }, &value);
-    }
-    if summary.files.is_empty() {
-        row("files", "none changed");
-    }
-    row(
-        "gates",
-        match summary.verification {
-            Verification::Passed => "passed",
-            Verification::Failed => "failed",
-            Verification::Unverified => "none could check the work",
-            Verification::NotNeeded => "nothing to check",
-        },
-    );
-    row(
-        "time",
-        &format!(
-            "{}, of which {} working",
-            seconds(summary.elapsed_ms),
-            seconds(summary.active_ms)
-        ),
-    );
-    row(
-        "tokens",
-        &format!(
-            "{} in, {} out, in {} model calls and {} tool calls",
-            grouped(summary.usage.input),
-            grouped(summary.usage.output),
-            summary.model_calls,
-            summary.tool_calls
-        ),
-    );
     text
 }
 

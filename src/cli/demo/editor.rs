@@ -224,7 +224,7 @@ impl Editor {
 mod tests {
     use super::*;
 
-    fn edit(version: i32, edits: Value) -> Value {
+    fn edit(version: i32, edits: &Value) -> Value {
         let uri = file_uri(Path::new("/w/a é.rs"));
         json!({ "label": "x", "edit": { "documentChanges": [
             { "textDocument": { "uri": uri, "version": version }, "edits": edits },
@@ -245,7 +245,7 @@ mod tests {
         let opened = editor.open(path, "rust", "é😀b\ncd\n");
         assert_eq!(opened["textDocument"]["uri"], "file:///w/a%20%C3%A9.rs");
         let edits = json!([at(0, 0, 0, "new\n"), at(0, 3, 4, "B"), at(1, 2, 2, "!")]);
-        let edited = editor.apply(&edit(1, edits)).unwrap();
+        let edited = editor.apply(&edit(1, &edits)).unwrap();
         assert_eq!(editor.text(path).unwrap(), "new\né😀B\ncd!\n");
         assert_eq!(edited[0].version, 2);
         // What is said to the server makes the same text, in the order in which it is said.
@@ -254,7 +254,7 @@ mod tests {
         for change in edited[0].did_change["contentChanges"].as_array().unwrap() {
             let version = other.documents[&file_uri(path)].1.version;
             let one = json!([{ "range": change["range"], "newText": change["text"] }]);
-            other.apply(&edit(version, one)).unwrap();
+            other.apply(&edit(version, &one)).unwrap();
         }
         assert_eq!(other.text(path), editor.text(path));
     }
@@ -264,7 +264,7 @@ mod tests {
         let path = Path::new("/w/a é.rs");
         let mut editor = Editor::new(PositionEncoding::Utf8);
         editor.open(path, "rust", "a\n");
-        assert!(editor.apply(&edit(7, json!([at(0, 0, 1, "b")]))).is_err());
+        assert!(editor.apply(&edit(7, &json!([at(0, 0, 1, "b")]))).is_err());
         assert_eq!(editor.text(path).unwrap(), "a\n");
     }
 }

@@ -11,7 +11,7 @@ pub const CODE: &str = "src/lib.rs";
 pub const README: &str = "README.md";
 
 const CODE_ON_DISK: &str = include_str!("sample/lib.rs");
-const README_ON_DISK: &str = include_str!("sample/readme.md");
+pub const README_ON_DISK: &str = include_str!("sample/readme.md");
 const SCRIPT: &str = include_str!("demo.script.jsonl");
 
 /// A line that the person has just typed into each file.
@@ -22,7 +22,8 @@ pub const TYPED_README: &str = "Durations as people write them, for our timers.\
 #[derive(Debug)]
 pub struct Sample {
     pub project: PathBuf,
-    pub script: PathBuf,
+    /// The scripted model's name; its file lies beside the project.
+    pub model: String,
     pub state: PathBuf,
 }
 
@@ -40,11 +41,11 @@ impl Sample {
         fs::write(project.join(".gitignore"), "/target\n")?;
         fs::write(project.join(CODE), CODE_ON_DISK)?;
         fs::write(project.join(README), README_ON_DISK)?;
-        let script = folder.join("demo.script.jsonl");
-        fs::write(&script, SCRIPT)?;
+        fs::write(folder.join("demo.script.jsonl"), SCRIPT)?;
         Ok(Self {
             project,
-            script,
+            // From the project, in which the sidecar is started.
+            model: "scripted:../demo.script.jsonl".to_owned(),
             state: folder.join("state"),
         })
     }

@@ -18,6 +18,7 @@ pub enum Sight {
     SquiggleCleared,
     Overwrite,
     Blocker,
+    BlockerShown,
     Answers,
     ProgressBegin,
     ProgressReport,
@@ -27,7 +28,7 @@ pub enum Sight {
 }
 
 impl Sight {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 17] = [
         Self::Plan,
         Self::ToolCall,
         Self::EditThroughEditor,
@@ -38,6 +39,7 @@ impl Sight {
         Self::SquiggleCleared,
         Self::Overwrite,
         Self::Blocker,
+        Self::BlockerShown,
         Self::Answers,
         Self::ProgressBegin,
         Self::ProgressReport,
@@ -59,6 +61,7 @@ impl Sight {
             Self::SquiggleCleared => "the diagnostic cleared",
             Self::Overwrite => "an overwrite question over unsaved text",
             Self::Blocker => "a blocker",
+            Self::BlockerShown => "the blocker marked where it is about",
             Self::Answers => "both answers taken",
             Self::ProgressBegin => "progress begin",
             Self::ProgressReport => "progress reported",
@@ -110,16 +113,15 @@ impl Witness {
                 verdict,
                 ..
             } if verdict.failed.is_empty() && !verdict.passed.is_empty() => {
-                self.saw(Sight::FinalGates)
+                self.saw(Sight::FinalGates);
             }
             RunEvent::QuestionOpened { question } => match &question.kind {
                 QuestionKind::Overwrite(overwrite) if overwrite.unsaved => {
-                    self.saw(Sight::Overwrite)
+                    self.saw(Sight::Overwrite);
                 }
                 QuestionKind::Blocker { .. } => self.saw(Sight::Blocker),
                 QuestionKind::Overwrite(_)
                 | QuestionKind::Command { .. }
-                | QuestionKind::Uncertain { .. }
                 | QuestionKind::Budget { .. } => {}
             },
             RunEvent::QuestionAnswered { .. } => {

@@ -35,6 +35,12 @@ pub fn describe(question: &Question) -> String {
         ));
         text.push('\n');
     }
+    if !matches!(question.kind, QuestionKind::Overwrite(_)) {
+        for choice in &question.choices {
+            text.push_str(&styled(DIM, format!("○ {}", clean(&choice.label))));
+            text.push('\n');
+        }
+    }
     text
 }
 
