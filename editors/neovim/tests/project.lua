@@ -46,14 +46,22 @@ function M.open(project, path)
   return buffer
 end
 
+---@type table<integer, boolean> clients that were told to stop
+local stopping = {}
+
 --- Leaves the project: no sidecar, no buffers.
 function M.leave()
   vim.lsp.enable('outrigger', false)
-  for _, client in ipairs(vim.lsp.get_clients({ name = 'outrigger' })) do
-    client:stop()
-  end
   t.wait('the end of the sidecar', function()
-    return #vim.lsp.get_clients({ name = 'outrigger' }) == 0
+    -- One that was still being started for a buffer comes late.
+    local clients = vim.lsp.get_clients({ name = 'outrigger', _uninitialized = true })
+    for _, client in ipairs(clients) do
+      if client.initialized and not stopping[client.id] then
+        stopping[client.id] = true
+        client:stop()
+      end
+    end
+    return #clients == 0
   end)
   vim.cmd('silent! %bwipeout!')
 end

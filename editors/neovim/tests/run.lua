@@ -6,6 +6,8 @@ package.path = here .. '/?.lua;' .. package.path
 vim.opt.runtimepath:prepend(vim.fs.dirname(here))
 vim.cmd('filetype plugin on')
 vim.cmd('runtime plugin/outrigger.lua')
+-- Takes over vim.notify, so that the suite's output is its own.
+require('watch')
 for _, folder in ipairs({ 'spec', 'e2e' }) do
   local files = {}
   for name in vim.fs.dir(here .. '/' .. folder) do

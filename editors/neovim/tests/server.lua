@@ -93,6 +93,14 @@ function M.text(server, uri)
   return assert(text, 'the document was never opened')
 end
 
+--- After a failed test: no client of it stays.
+table.insert(t.after_failure, function()
+  for _, client in ipairs(vim.lsp.get_clients({ name = 'outrigger' })) do
+    client:stop(true)
+  end
+  vim.cmd('silent! %bwipeout!')
+end)
+
 ---@param server tests.Server
 function M.stop(server)
   server.client:stop(true)

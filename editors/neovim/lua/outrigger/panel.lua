@@ -41,7 +41,7 @@ local plan_marks = { done = '✓', in_progress = '▸', pending = '·', skipped 
 local call_marks = { completed = '✓', failed = '✗', denied = '✗', started = '▸', requested = '·' }
 
 local function one_line(text)
-  return (text:gsub('%s+', ' '))
+  return (text:gsub('[\r\n\t]+', ' '))
 end
 
 --- Shows a buffer outside the panel.
