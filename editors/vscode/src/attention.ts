@@ -103,6 +103,11 @@ export class Attention implements vscode.Disposable {
                         this.#shown.delete(question.id);
                         resolve();
                     };
+                    // VS Code may come to it late.
+                    if (!this.sidecars.state.openQuestion(question.id)) {
+                        resolve();
+                        return;
+                    }
                     // A bar that stands still: nothing goes on, something is asked.
                     progress.report({ message: text, increment: 0 });
                     this.#shown.set(question.id, close);

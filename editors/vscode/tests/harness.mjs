@@ -24,11 +24,11 @@ const QUIET = {
     'editor.minimap.enabled': false,
     'editor.cursorBlinking': 'solid',
     'git.enabled': false,
+    // In a browser VS Code saves by itself otherwise, and a test could not say what is unsaved.
+    'files.autoSave': 'off',
     // Else a message about other programs' ports covers the page.
     'remote.autoForwardPorts': false,
     'files.simpleDialog.enable': true,
-    // The browser's console has nothing to add to what the tests say.
-    'window.confirmSaveUntitledWorkspace': false,
 };
 
 /** The address of a file or folder in the VS Code of a port. */
