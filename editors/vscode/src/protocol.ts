@@ -957,6 +957,8 @@ export type RunOutcome = "succeeded" | "failed" | "cancelled" | "interrupted";
 export interface RunSpec {
   budget: Budget;
   engine: Engine;
+  /** The model that takes over when `model` cannot be reached. */
+  fallbackModel?: string | null;
   /** `provider/model`, or `scripted:FILE`. */
   model: string;
   policy: Policy;
@@ -967,6 +969,8 @@ export interface RunSpec {
 export interface RunStartParams {
   budget?: BudgetInput;
   engine?: Engine;
+  /** The model that takes over when the first cannot be reached. */
+  fallbackModel?: string | null;
   /** `provider/model` or `scripted:FILE`. Default: the configured model. */
   model?: string | null;
   policy?: PolicyInput;
@@ -1202,6 +1206,8 @@ export interface Waiting {
   for: WaitingFor;
   /** Milliseconds since 1970. */
   since: number;
+  /** When it ends by itself, where that is known. Milliseconds since 1970. */
+  until?: number | null;
 }
 
 export type WaitingFor =

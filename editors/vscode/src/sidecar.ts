@@ -157,7 +157,7 @@ export class Sidecar implements vscode.Disposable {
             'outrigger/question/resolved',
         ];
         for (const method of methods) {
-            client.onNotification(method, (params: never) => this.#news.fire({ method, params }));
+            client.onNotification(method, (params: unknown) => this.#news.fire({ method, params } as News));
         }
         client.onRequest('outrigger/document/save', (params: DocumentSaveParams): Promise<DocumentSaveResult> =>
             saveWithoutChanging(vscode.Uri.parse(params.uri, true)),

@@ -2,7 +2,7 @@
 
 import * as vscode from 'vscode';
 import { ResponseError } from 'vscode-languageclient/node';
-import type { AnswerInput, ClientRequests, Question, RunId, RunStartParams } from './protocol';
+import type { AnswerInput, ClientRequests, Question, Record as RunRecord, RunId, RunStartParams } from './protocol';
 import { Sidecar, type News, type SidecarOptions } from './sidecar';
 import { isOver, SidecarState, type RunState } from './sidecarState';
 import type { ServerPhase } from './statusText';
@@ -124,6 +124,19 @@ export class Sidecars implements vscode.Disposable {
     async event(runId: RunId, seq: number): Promise<unknown> {
         const answer = await this.#request(runId, 'outrigger/run/events', { runId, afterSeq: seq - 1, limit: 1 });
         return answer.records[0]?.event;
+    }
+
+    /** All events of a run. */
+    async records(runId: RunId): Promise<RunRecord[]> {
+        const records: RunRecord[] = [];
+        for (;;) {
+            const afterSeq = records.at(-1)?.seq ?? 0;
+            const page = await this.#request(runId, 'outrigger/run/events', { runId, afterSeq, limit: EVENTS_AT_ONCE });
+            records.push(...page.records);
+            if (!page.more || page.records.length === 0) {
+                return records;
+            }
+        }
     }
 
     async transcript(runId: RunId): Promise<string | undefined> {

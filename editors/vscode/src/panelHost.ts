@@ -1,0 +1,204 @@
+// The extension's end of the side panel: sends what is known, takes what is pressed.
+
+import { randomBytes } from 'node:crypto';
+import * as vscode from 'vscode';
+import { answerInWords } from './answers';
+import type { FromPanel, ToPanel } from './panelMessages';
+import { panelState } from './panelView';
+import { cameTooLate, failureText, type Sidecars } from './sidecars';
+
+/** The panel is told at most so often; a run says more than anybody can read. */
+const PACE_MS = 100;
+/** Rows sent at once: more would keep the panel busy for longer than a person notices. */
+const ROWS_AT_ONCE = 2000;
+
+export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable {
+    #view: vscode.WebviewView | undefined;
+    #timer: NodeJS.Timeout | undefined;
+    #selected: string | undefined;
+    /** Run and number of timeline rows that the panel has. */
+    #sent: { runId: string; rows: number } | undefined;
+    readonly #subscription: vscode.Disposable;
+
+    constructor(
+        private readonly sidecars: Sidecars,
+        private readonly extensionUri: vscode.Uri,
+    ) {
+        this.#subscription = sidecars.onDidChange(() => this.#schedule());
+    }
+
+    get isVisible(): boolean {
+        return this.#view?.visible ?? false;
+    }
+
+    /** Shows a run's details. */
+    select(runId: string): void {
+        this.#selected = runId;
+        this.#schedule();
+    }
+
+    resolveWebviewView(view: vscode.WebviewView): void {
+        this.#view = view;
+        view.webview.options = {
+            enableScripts: true,
+            localResourceRoots: [
+                vscode.Uri.joinPath(this.extensionUri, 'dist'),
+                vscode.Uri.joinPath(this.extensionUri, 'media'),
+            ],
+        };
+        view.webview.html = this.#html(view.webview);
+        view.webview.onDidReceiveMessage((message: FromPanel) => {
+            this.#receive(message).catch((error: unknown) => {
+                const questionId = 'questionId' in message ? { questionId: message.questionId } : {};
+                if (!cameTooLate(error)) {
+                    this.#post({ type: 'failed', text: failureText(error), ...questionId });
+                }
+            });
+        });
+        view.onDidChangeVisibility(() => this.#schedule());
+        view.onDidDispose(() => {
+            this.#view = undefined;
+        });
+    }
+
+    dispose(): void {
+        clearTimeout(this.#timer);
+        this.#subscription.dispose();
+    }
+
+    async #receive(message: FromPanel): Promise<void> {
+        const question = 'questionId' in message ? this.sidecars.state.openQuestion(message.questionId) : undefined;
+        switch (message.type) {
+            case 'ready':
+                this.#selected = message.selected ?? this.#selected;
+                this.#sent = undefined;
+                this.#send();
+                break;
+            case 'start': {
+                const runId: unknown = await vscode.commands.executeCommand('outrigger.run', { prompt: message.prompt });
+                if (typeof runId === 'string') {
+                    this.select(runId);
+                }
+                break;
+            }
+            case 'select':
+                this.select(message.runId);
+                break;
+            case 'answer':
+                if (question) {
+                    await this.sidecars.answer(question, message.answer);
+                }
+                break;
+            case 'words': {
+                const answer = question && answerInWords(question, message.words);
+                if (question && answer) {
+                    await this.sidecars.answer(question, answer);
+                }
+                break;
+            }
+            case 'review':
+            case 'reveal':
+                await vscode.commands.executeCommand(`outrigger.${message.type}`, { questionId: message.questionId });
+                break;
+            case 'open': {
+                const uri = this.sidecars.fileUri(message.runId, message.path);
+                if (uri) {
+                    await vscode.window.showTextDocument(uri);
+                }
+                break;
+            }
+            case 'detail': {
+                const event = await this.sidecars.event(message.runId, message.seq);
+                const text = event === undefined ? 'This event is no longer there.' : JSON.stringify(event, null, 2);
+                this.#post({ type: 'detail', runId: message.runId, seq: message.seq, text });
+                break;
+            }
+            case 'command':
+                await this.#command(message);
+                break;
+        }
+    }
+
+    async #command({ command, runId }: Extract<FromPanel, { type: 'command' }>): Promise<void> {
+        const names: Partial<Record<typeof command, string>> = {
+            setPath: 'outrigger.findProgram',
+            trust: 'workbench.trust.manage',
+            openFolder: 'vscode.openFolder',
+        };
+        const name = names[command] ?? `outrigger.${command}`;
+        await vscode.commands.executeCommand(name, ...(runId === undefined ? [] : [{ runId }]));
+    }
+
+    #schedule(): void {
+        this.#timer ??= setTimeout(() => {
+            this.#timer = undefined;
+            this.#send();
+        }, PACE_MS);
+    }
+
+    #send(): void {
+        const view = this.#view;
+        const { state, phase } = this.sidecars;
+        const open = state.openQuestions().length;
+        if (!view) {
+            return;
+        }
+        const tooltip = open === 1 ? '1 open question' : `${open} open questions`;
+        view.badge = open === 0 ? undefined : { value: open, tooltip };
+        if (!view.visible) {
+            // What is hidden has no page; it asks for everything when it is shown again.
+            return;
+        }
+        this.#selected ??= state.runsByAge()[0]?.runId;
+        const configuration = vscode.workspace.getConfiguration('outrigger');
+        const context = {
+            phase,
+            model: configuration.get('model', ''),
+            commands: configuration.get('policy.commands', 'ask'),
+            ...(this.#selected === undefined ? {} : { selected: this.#selected }),
+        };
+        this.#post({ type: 'state', state: panelState(state, context) });
+        this.#sendRows();
+    }
+
+    #sendRows(): void {
+        const run = this.#selected === undefined ? undefined : this.sidecars.state.runs.get(this.#selected);
+        if (!run) {
+            return;
+        }
+        let from = this.#sent?.runId === run.runId ? this.#sent.rows : 0;
+        const total = run.timeline.length;
+        do {
+            const rows = run.timeline.slice(from, from + ROWS_AT_ONCE);
+            if (rows.length > 0 || this.#sent?.runId !== run.runId) {
+                this.#post({ type: 'rows', runId: run.runId, from, rows });
+            }
+            from += rows.length;
+            this.#sent = { runId: run.runId, rows: from };
+        } while (from < total);
+    }
+
+    #post(message: ToPanel): void {
+        void this.#view?.webview.postMessage(message);
+    }
+
+    #html(webview: vscode.Webview): string {
+        const file = (...path: string[]) => webview.asWebviewUri(vscode.Uri.joinPath(this.extensionUri, ...path)).toString();
+        const nonce = randomBytes(16).toString('base64url');
+        const policy = `default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}'`;
+        return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width">
+<link rel="stylesheet" href="${file('media', 'panel.css')}">
+<title>Outrigger</title>
+</head>
+<body>
+<main id="panel"></main>
+<script nonce="${nonce}" src="${file('dist', 'panel.js')}"></script>
+</body>
+</html>`;
+    }
+}
