@@ -26,37 +26,32 @@ pub fn menu(question: &Question) -> String {
             clean(what)
         ));
     };
-    match &question.kind {
-        QuestionKind::Overwrite(overwrite) => {
-            row("a", "take all", "the file becomes what the agent proposes");
-            match overwrite.hunks.len() {
-                0 | 1 => {}
-                2 => row("1 or 2", "take one change only", "the rest stays as it is"),
-                last => row(
-                    &format!("1 … {last}"),
-                    "take these changes only, such as 1 3",
-                    "the rest stays as it is",
-                ),
-            }
-            row(
-                "k",
-                "keep mine",
-                "the file stays as it is and the agent is told",
-            );
-            row("k WHY", "keep mine, and tell the agent why", "");
-            row("s", "stop the run", "what it has written stays");
+    let QuestionKind::Overwrite(overwrite) = &question.kind else {
+        for (at, choice) in question.choices.iter().enumerate() {
+            row(&(at + 1).to_string(), &choice.label, &choice.effect);
         }
-        QuestionKind::Blocker { .. }
-        | QuestionKind::Command { .. }
-        | QuestionKind::Budget { .. } => {
-            for (at, choice) in question.choices.iter().enumerate() {
-                row(&(at + 1).to_string(), &choice.label, &choice.effect);
-            }
-            if question.free_text {
-                row("TEXT", "an answer in your own words", "");
-            }
+        if question.free_text {
+            row("TEXT", "an answer in your own words", "");
         }
+        return text;
+    };
+    row("a", "take all", "the file becomes what the agent proposes");
+    match overwrite.hunks.len() {
+        0 | 1 => {}
+        2 => row("1 or 2", "take one change only", "the rest stays as it is"),
+        last => row(
+            &format!("1 … {last}"),
+            "take these changes only, such as 1 3",
+            "the rest stays as it is",
+        ),
     }
+    row(
+        "k",
+        "keep mine",
+        "the file stays as it is and the agent is told",
+    );
+    row("k WHY", "keep mine, and tell the agent why", "");
+    row("s", "stop the run", "what it has written stays");
     text
 }
 
@@ -64,9 +59,7 @@ pub fn read(question: &Question, line: &str) -> Reading {
     let line = line.trim();
     match &question.kind {
         QuestionKind::Overwrite(overwrite) => read_overwrite(overwrite, line),
-        QuestionKind::Blocker { .. }
-        | QuestionKind::Command { .. }
-        | QuestionKind::Budget { .. } => read_choice(question, line),
+        _ => read_choice(question, line),
     }
 }
 

@@ -8,7 +8,7 @@ mod question;
 use std::collections::HashMap;
 
 use super::words::{BAD, BOLD, DIM, GOOD, NAME, clean, grouped, headline, seconds, styled};
-use crate::kernel::event::{GateRound, Record, RunEvent, RunOutcome, Verdict};
+use crate::kernel::event::{GateRound, Record, RunEvent, RunOutcome, Steer, Verdict};
 use crate::kernel::file::{WriteOutcome, WrittenThrough};
 use crate::kernel::finding::{Finding, Severity};
 use crate::kernel::ids::{ChangeId, GateRoundId, QuestionId, ToolCallId};
@@ -243,6 +243,31 @@ impl View {
             RunEvent::CancelRequested { by } => {
                 Some(Entry::new("run", format!("stopped by {}", clean(by))))
             }
+            RunEvent::StallDetected { idle_ms } => {
+                let text = format!(
+                    "{} without a sign of life; what hangs is stopped",
+                    seconds(*idle_ms)
+                );
+                Some(Entry::new("stall", styled(BAD, text)))
+            }
+            RunEvent::Steered { steer, by } => {
+                let words = match steer {
+                    Steer::Message { text } => clean(text).into_owned(),
+                    Steer::Pause => "paused".to_owned(),
+                    Steer::GoOn => "goes on".to_owned(),
+                    Steer::Model { model } => format!("from now on by {}", clean(model)),
+                };
+                let by = styled(DIM, format!("({})", clean(by)));
+                Some(Entry::new("steer", format!("{words} {by}")))
+            }
+            RunEvent::Resumed { by } => {
+                let text = format!("taken up again by {}", clean(by));
+                Some(Entry::new("run", text))
+            }
+            RunEvent::Resuming { uncertain } => (!uncertain.is_empty()).then(|| {
+                let text = format!("not certain: {}", clean(&uncertain.join("; ")));
+                Entry::more(text)
+            }),
             RunEvent::StatusChanged { .. }
             | RunEvent::ModelCalled { .. }
             | RunEvent::ToolStarted { .. }

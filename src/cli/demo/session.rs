@@ -23,12 +23,12 @@ use crate::cli::client::{Client, Failure, Incoming};
 use crate::cli::view::{self, View};
 use crate::cli::words::clean;
 use crate::kernel::document::PositionEncoding;
-use crate::kernel::event::{Budget, CommandPolicy, Engine, Policy, RunOutcome};
+use crate::kernel::event::{CommandPolicy, RunOutcome};
 use crate::kernel::ids::RunId;
 use crate::kernel::question::Question;
 use crate::kernel::run::Summary;
 use crate::protocol::capabilities::{ClientOffer, ServerOffer};
-use crate::protocol::run::{StartParams, StartResult};
+use crate::protocol::run::StartResult;
 use crate::protocol::{VERSION, method};
 
 /// How long the sidecar may say nothing at all while it is its turn.
@@ -227,18 +227,12 @@ impl Session {
     }
 
     fn start(&mut self, sample: &Sample) -> anyhow::Result<RunId> {
-        let params = StartParams {
-            prompt: sample::PROMPT.to_owned(),
-            engine: Engine::default(),
-            model: Some(sample.model.clone()),
-            fallback_model: None,
-            policy: Policy {
-                // The only command is the sample's own tests.
-                commands: CommandPolicy::Allow,
-                ..Policy::default()
-            },
-            budget: Budget::default(),
-        };
+        // The only command is the sample's own tests.
+        let params = json!({
+            "prompt": sample::PROMPT,
+            "model": sample.model,
+            "policy": { "commands": CommandPolicy::Allow },
+        });
         let started: StartResult = self.call(method::RUN_START, &params)?;
         Ok(started.run_id)
     }

@@ -120,9 +120,7 @@ impl Witness {
                     self.saw(Sight::Overwrite);
                 }
                 QuestionKind::Blocker { .. } => self.saw(Sight::Blocker),
-                QuestionKind::Overwrite(_)
-                | QuestionKind::Command { .. }
-                | QuestionKind::Budget { .. } => {}
+                _ => {}
             },
             RunEvent::QuestionAnswered { .. } => {
                 self.answers += 1;

@@ -10,36 +10,25 @@ const HUNK_LINES: usize = 30;
 /// What is asked, with all that is needed to answer it.
 pub fn describe(question: &Question) -> String {
     let mut text = format!("{}\n", styled(BOLD, clean(question.title.trim())));
-    match &question.kind {
-        QuestionKind::Overwrite(overwrite) => text.push_str(&diff(overwrite)),
-        QuestionKind::Blocker { .. }
-        | QuestionKind::Uncertain { .. }
-        | QuestionKind::Budget { .. } => {
-            text.push_str(&detail(question));
-        }
-        QuestionKind::Command { command, cwd } => {
-            text.push_str(&format!("$ {}\n", clean(command)));
-            if let Some(cwd) = cwd {
-                text.push_str(&format!("in {}\n", clean(cwd.as_str())));
-            }
-            text.push_str(&detail(question));
+    if let QuestionKind::Overwrite(overwrite) = &question.kind {
+        text.push_str(&diff(overwrite));
+        return text;
+    }
+    if let QuestionKind::Command { command, cwd } = &question.kind {
+        text.push_str(&format!("$ {}\n", clean(command)));
+        if let Some(cwd) = cwd {
+            text.push_str(&format!("in {}\n", clean(cwd.as_str())));
         }
     }
-    if let Some(place) = &question.place
-        && !matches!(question.kind, QuestionKind::Overwrite(_))
-    {
+    text.push_str(&detail(question));
+    if let Some(place) = &question.place {
         let line = place.range.start.line + 1;
-        text.push_str(&styled(
-            DIM,
-            format!("at {}:{line}", clean(place.path.as_str())),
-        ));
-        text.push('\n');
+        let at = format!("at {}:{line}", clean(place.path.as_str()));
+        text.push_str(&format!("{}\n", styled(DIM, at)));
     }
-    if !matches!(question.kind, QuestionKind::Overwrite(_)) {
-        for choice in &question.choices {
-            text.push_str(&styled(DIM, format!("○ {}", clean(&choice.label))));
-            text.push('\n');
-        }
+    for choice in &question.choices {
+        let label = format!("○ {}", clean(&choice.label));
+        text.push_str(&format!("{}\n", styled(DIM, label)));
     }
     text
 }
