@@ -44,6 +44,8 @@
 //!   other file by an atomic write. Keeping or cancelling leaves every byte as it was.
 //! * **Nothing from outside can panic us**: not the editor, the model, a tool's report, a file.
 
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))] // a test may panic
+
 pub mod app;
 pub mod cli;
 pub mod gates;

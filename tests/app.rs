@@ -1,5 +1,11 @@
 //! The app without any client: real files, real gates, scripted model.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::needless_pass_by_value
+)] // a test may panic
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,6 +1,12 @@
 //! `outrigger demo`, as a newcomer runs it: what it shows, what it leaves, what it ends with, and that it cannot succeed
 //! when the sidecar or the tools do not do their work.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::needless_pass_by_value
+)] // a test may panic
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,11 @@
 //! The kernel as a whole, driven by lists of inputs. No I/O, no clock: every decision of a run can be seen here.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::needless_pass_by_value
+)] // a test may panic
+
 mod kernel {
     pub mod bench;
 }

@@ -3,6 +3,12 @@
 //! Sources are read token by token, so comments and strings do not count, and paths inside macros, groups, inner modules
 //! and behind `super` do.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::needless_pass_by_value
+)] // a test may panic
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

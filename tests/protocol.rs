@@ -1,6 +1,12 @@
 //! Keeps `editors/PROTOCOL.md` true: its examples go through the server's own types, every method has its examples, and
 //! the page is looked at again whenever the contract changes.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::needless_pass_by_value
+)] // a test may panic
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

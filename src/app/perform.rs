@@ -139,7 +139,6 @@ impl Performer {
     pub fn run_tool(&mut self, run: &RunId, call: ToolCallId, tool: ToolUse, overlay: Overlay) {
         let started = Instant::now();
         let finished = {
-            let call = call.clone();
             move |output| RunEvent::ToolFinished {
                 call: call.clone(),
                 output,

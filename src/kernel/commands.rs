@@ -8,8 +8,8 @@ use super::questions;
 use super::state::State;
 
 /// Grants what a client asks for, as facts to be recorded first, or refuses it.
-pub(super) fn on_command(state: &mut State, request: RequestId, command: Command) -> Vec<Effect> {
-    match grant(state, &command) {
+pub(super) fn on_command(state: &mut State, request: RequestId, command: &Command) -> Vec<Effect> {
+    match grant(state, command) {
         Err(refusal) => vec![Effect::Reply {
             request,
             reply: Err(refusal),

@@ -23,7 +23,7 @@ use super::time::Moment;
 /// Takes one input into the state and says what is to be done, in that order.
 pub fn step(state: &mut State, input: Input) -> Vec<Effect> {
     let mut effects = match input.what {
-        Stimulus::Client { request, command } => on_command(state, request, command),
+        Stimulus::Client { request, command } => on_command(state, request, &command),
         Stimulus::Fact { run, event } => on_fact(state, input.at, &run, event),
         Stimulus::Parked { run } => {
             park(state, &run);

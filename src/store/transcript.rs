@@ -332,10 +332,9 @@ fn lock(file: &File, path: &Path) -> Result<(), TranscriptError> {
 
     use rustix::fs::{FlockOperation, flock};
     use rustix::io::Errno;
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => return Err(TranscriptError::Busy(path.to_owned())),
-        // Some network file systems have no locks; the lease of the run guards it there.
-        Ok(()) | Err(_) => {}
+    // Some network file systems have no locks: any other error is no matter, the lease of the run guards it there.
+    if flock(file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+        return Err(TranscriptError::Busy(path.to_owned()));
     }
     // Removed between the opening and the lock: what is written to such a file is lost.
     let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());

@@ -266,7 +266,7 @@ impl Workspace {
         match (content, step.mode) {
             (NewContent::Deleted, _) => self.remove_empty_folders(&step.plan.path, step.folders),
             (NewContent::Text { .. }, Some(mode)) if brought_back => {
-                self.set_mode(&step.plan.path, mode)
+                self.set_mode(&step.plan.path, mode);
             }
             (NewContent::Text { .. }, _) => {}
         }

@@ -9,10 +9,10 @@
 
 #[path = "floors/echo.rs"]
 mod echo;
-#[path = "floors/index.rs"]
-mod index;
 #[path = "floors/files.rs"]
 mod files;
+#[path = "floors/index.rs"]
+mod index;
 #[path = "floors/process.rs"]
 mod process;
 #[path = "floors/run.rs"]

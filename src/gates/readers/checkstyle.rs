@@ -29,11 +29,7 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
     let mut parsed = Parsed::absent();
     let mut file: Option<String> = None;
     let mut depth = 0_i64;
-    loop {
-        let event = match reader.read_event() {
-            Ok(event) => event,
-            Err(_) => break,
-        };
+    while let Ok(event) = reader.read_event() {
         match event {
             Event::Start(start) => {
                 depth += 1;

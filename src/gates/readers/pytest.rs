@@ -375,7 +375,7 @@ fn title(line: &str, mark: char) -> Option<&str> {
 /// `5 failed, 1 passed in 0.29s`.
 fn is_summary(text: &str) -> bool {
     text.contains(" in ")
-        && text.ends_with(|c: char| c == 's' || c == ')')
+        && text.ends_with(['s', ')'])
         && text.starts_with(|c: char| c.is_ascii_digit())
         && [
             "passed",

@@ -105,8 +105,8 @@ pub fn on_resumed(run: &mut Run, frame: &mut Frame<'_>) {
     let performing = run
         .current
         .take_if(|current| matches!(current.stage, Stage::Performing));
-    match performing {
-        Some(CurrentCall { call, stage }) => match &call.tool {
+    if let Some(CurrentCall { call, stage }) = performing {
+        match &call.tool {
             ReadTool::Use(ToolUse::Command(command)) => {
                 let draft = Draft {
                     title: format!(
@@ -146,8 +146,7 @@ pub fn on_resumed(run: &mut Run, frame: &mut Frame<'_>) {
                 });
             }
             _ => run.current = Some(CurrentCall { call, stage }),
-        },
-        None => {}
+        }
     }
     go_on(run, frame);
 }
@@ -192,16 +191,16 @@ fn go_on(run: &mut Run, frame: &mut Frame<'_>) {
         Some(CurrentCall { call, stage }) => {
             match &stage {
                 Stage::Settling(planned) => {
-                    changes::look(run, frame, &call.id, planned.order.path.clone())
+                    changes::look(run, frame, &call.id, planned.order.path.clone());
                 }
                 Stage::Inspecting { proposal, .. } => {
-                    changes::look(run, frame, &call.id, proposal.path().clone())
+                    changes::look(run, frame, &call.id, proposal.path().clone());
                 }
                 Stage::Verifying { .. } => {
-                    waits_for(run, frame, WaitingFor::Gate, "the gates again")
+                    waits_for(run, frame, WaitingFor::Gate, "the gates again");
                 }
                 Stage::AwaitingBaseline(_) => {
-                    waits_for(run, frame, WaitingFor::Gate, "the baseline")
+                    waits_for(run, frame, WaitingFor::Gate, "the baseline");
                 }
                 Stage::Asking { question, .. } | Stage::AskingUncertain { question } => {
                     waits_for(run, frame, WaitingFor::You, format!("question {question}"));

@@ -203,7 +203,7 @@ pub fn on_answer(run: &mut Run, frame: &mut Frame<'_>, question: &QuestionId, an
             },
         ),
         (None, ReadTool::Use(ToolUse::Command(command))) => {
-            command_answered(run, frame, call, command, answer)
+            command_answered(run, frame, call, command, answer);
         }
         (None, _) => match said(frame, question, answer) {
             Some(said) => complete(run, frame, &call, format!("The user answered: {said}")),

@@ -117,7 +117,7 @@ fn decide(run: &mut Run, frame: &mut Frame<'_>, case: Case, now: &FileNow) {
             fail(run, frame, &case.call, message);
         }
         Verdict::Conflict(conflict) => {
-            asking::about_overwrite(run, frame, case.call, case.proposal, *conflict)
+            asking::about_overwrite(run, frame, case.call, case.proposal, *conflict);
         }
         Verdict::Write { order, merged } => {
             plan_write(
@@ -188,7 +188,7 @@ fn keep(
     let text = format!(
         "The user kept their own version of {path}; nothing was written.{why} Read it before you propose anything else for it."
     );
-    deny(run, frame, &call, text);
+    deny(run, frame, call, text);
 }
 
 fn apply_answer(
@@ -216,7 +216,7 @@ fn apply_answer(
         Settlement::Write(order) => {
             let unchanged = matches!((&order.content, now), (NewContent::Text { text, .. }, FileNow::Text(now)) if *text == now.text);
             if unchanged {
-                let path = order.path.clone();
+                let path = order.path;
                 return identical(run, frame, &case.call, &path, now);
             }
             let foreign = matches!(answer, Answer::TakeHunks { .. } | Answer::TakeText { .. });
@@ -372,7 +372,7 @@ pub fn on_written(
     };
     match outcome {
         WriteOutcome::Written { before, after, .. } => {
-            written(run, frame, call, &planned, before, after)
+            written(run, frame, call, &planned, before, after);
         }
         WriteOutcome::Changed if planned.looks < LOOKS && run.stopping.is_none() => {
             inspect(run, frame, call, planned.proposal, planned.looks + 1);

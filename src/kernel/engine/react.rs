@@ -83,7 +83,7 @@ pub fn on_fact(run: &mut Run, frame: &mut Frame<'_>, fact: RunEvent) {
         RunEvent::ToolFinished { call, output, .. } => calls::on_output(run, frame, &call, output),
         RunEvent::FileInspected { call, now, .. } => changes::on_inspected(run, frame, &call, &now),
         RunEvent::GatesReported { round, reports } => {
-            verify::on_reports(run, frame, round, &reports)
+            verify::on_reports(run, frame, round, &reports);
         }
         RunEvent::QuestionAnswered {
             question, answer, ..

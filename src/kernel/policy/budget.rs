@@ -50,17 +50,17 @@ pub fn raised(budget: &Budget, limit: Limit, spent: Spent) -> Budget {
                 .active_s
                 .max(spent.active_ms / 1000)
                 .saturating_mul(2)
-                .max(1)
+                .max(1);
         }
         Limit::Tokens => {
-            budget.tokens = budget.tokens.max(spent.tokens).saturating_mul(2).max(1000)
+            budget.tokens = budget.tokens.max(spent.tokens).saturating_mul(2).max(1000);
         }
         Limit::Iterations => {
             budget.iterations = budget
                 .iterations
                 .max(spent.iterations)
                 .saturating_mul(2)
-                .max(1)
+                .max(1);
         }
     }
     budget

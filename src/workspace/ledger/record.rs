@@ -83,10 +83,9 @@ impl Workspace {
     /// Writes on disk, with the change written down before and settled after. Nothing is written, and nothing recorded,
     /// when other content is there than was expected or when it is so already.
     pub fn write_recorded(&self, order: &WriteOrder, ledger: &Ledger, why: &Why) -> WriteOutcome {
-        let place = match self.place(&order.path) {
-            Ok(place) => place,
+        let Ok(place) = self.place(&order.path) else {
             // It says what is the matter.
-            Err(_) => return self.write(order),
+            return self.write(order);
         };
         let (before, mode) = match read_place(&place) {
             Ok(OnDisk::Bytes { bytes, stat, .. }) => (Some(bytes), Some(stat.st_mode & 0o7777)),
