@@ -150,7 +150,7 @@ impl Sources for CaseFiles {
     fn files(&self) -> Vec<String> {
         let mut files = Vec::new();
         collect(&self.0.join("workspace"), "", &mut |name, _| {
-            files.push(name)
+            files.push(name);
         });
         files
     }

@@ -513,7 +513,7 @@ mod tests {
             after: lost,
         };
         assert!(
-            short(&super::plan(&path, &[change.clone()], &now(None)))
+            short(&super::plan(&path, std::slice::from_ref(&change), &now(None)))
                 .starts_with("left Unreadable")
         );
         assert!(
