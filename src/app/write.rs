@@ -33,7 +33,12 @@ pub async fn in_editor(
     let old = document.text.to_string();
     let before = ContentHash::of(&encoding.encode(&old));
     if order.expected.as_ref() != Some(&before) {
-        return WriteOutcome::Changed;
+        // A document without unsaved text whose file is newer: the disk is the truth, and the editor reads it again.
+        return if document.dirty {
+            WriteOutcome::Changed
+        } else {
+            on_disk(workspace, order).await
+        };
     }
     let after = order.content.hash();
     // The disk must still be this when the editor could not save and we write the same bytes.

@@ -240,7 +240,7 @@ impl View {
                 "question",
                 format!("withdrawn: {}", clean(reason)),
             )),
-            RunEvent::CancelRequested { by } => {
+            RunEvent::CancelRequested { by } | RunEvent::Abandoned { by } => {
                 Some(Entry::new("run", format!("stopped by {}", clean(by))))
             }
             RunEvent::StallDetected { idle_ms } => {

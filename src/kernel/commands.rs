@@ -74,12 +74,17 @@ fn grant(state: &State, command: &Command) -> Result<Granted, Refusal> {
             if run.ended.is_some() {
                 return Ok(Granted::Now(Reply::Cancelled { run: id.clone() }));
             }
-            if run.stopping.is_some() {
+            if run.stopping.is_some() && !run.parked {
                 return Ok(Granted::WhenStopped { run: id.clone() });
             }
+            let event = if run.parked {
+                RunEvent::Abandoned { by: by.clone() }
+            } else {
+                RunEvent::CancelRequested { by: by.clone() }
+            };
             Ok(Granted::Facts {
                 run: id.clone(),
-                events: vec![RunEvent::CancelRequested { by: by.clone() }],
+                events: vec![event],
                 reply: None,
             })
         }

@@ -249,6 +249,10 @@ pub enum RunEvent {
         steer: Steer,
         by: String,
     },
+    /// A run whose process had ended is given up.
+    Abandoned {
+        by: String,
+    },
     /// A run whose process had ended is taken up again.
     Resumed {
         by: String,
@@ -380,6 +384,7 @@ impl RunEvent {
             | Self::TimerFired { .. }
             | Self::StallDetected { .. }
             | Self::Steered { .. }
+            | Self::Abandoned { .. }
             | Self::Resumed { .. } => true,
             Self::StatusChanged { .. }
             | Self::ModelCalled { .. }
@@ -415,6 +420,7 @@ impl RunEvent {
             | Self::TimerFired { .. }
             | Self::StallDetected { .. }
             | Self::Steered { .. }
+            | Self::Abandoned { .. }
             | Self::Resumed { .. }
             | Self::Resuming { .. }
             | Self::StatusChanged { .. } => RecordKind::StateTransition,

@@ -322,6 +322,8 @@ pub struct ModelTalk {
     pub continuations: u32,
     pub so_far: String,
     pub on_fallback: bool,
+    /// The provider wants the turn sent back as it is.
+    pub turn_paused: bool,
 }
 
 /// What a paused run does when it goes on.

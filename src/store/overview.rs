@@ -122,6 +122,7 @@ impl Overview {
             | RunEvent::WriteFinished { .. }
             | RunEvent::GatesReported { .. }
             | RunEvent::CancelRequested { .. }
+            | RunEvent::Abandoned { .. }
             | RunEvent::WorkStopped
             | RunEvent::TimerFired { .. }
             | RunEvent::ModelCalled { .. }

@@ -12,7 +12,7 @@ use crate::kernel::ids::QuestionId;
 use crate::kernel::policy::stall::StallAction;
 use crate::kernel::question::{Answer, BlockerReason, QuestionKind};
 use crate::kernel::questions::{self, Draft, choice, offer, stop_offer};
-use crate::kernel::run::{CurrentCall, Run, RunQuestion, Stage, WaitingFor};
+use crate::kernel::run::{CurrentCall, Run, RunQuestion, RunStatus, Stage, WaitingFor};
 use crate::kernel::state::Frame;
 use crate::kernel::tool::ToolUse;
 
@@ -94,9 +94,29 @@ pub fn after_stall(run: &mut Run, frame: &mut Frame<'_>, what: &str) {
     go_on(run, frame);
 }
 
+/// Gives up a run whose process has ended.
+pub fn abandon(run: &mut Run, frame: &mut Frame<'_>, by: &str) {
+    leave_the_old_process(run);
+    end(
+        run,
+        frame,
+        RunOutcome::Cancelled,
+        format!("stopped by {by}"),
+    );
+}
+
+/// When the process ended is not in the log: from here on it makes no difference.
+fn leave_the_old_process(run: &mut Run) {
+    run.parked = false;
+    run.status = RunStatus::Interrupted;
+    run.waiting = None;
+    run.active_since = None;
+    run.stopping = None;
+}
+
 /// Goes on after the process that worked on the run has ended.
 pub fn on_resumed(run: &mut Run, frame: &mut Frame<'_>) {
-    run.parked = false;
+    leave_the_old_process(run);
     run.active_since = Some(frame.now);
     // The questions and the stop that were under way are of the process that has ended.
     run.stalled = None;

@@ -370,6 +370,14 @@ pub fn on_written(
         }
         return;
     };
+    if run.stalled.is_some() {
+        // What hangs is being stopped; then the file is looked at.
+        run.current = Some(CurrentCall {
+            call,
+            stage: Stage::Settling(planned),
+        });
+        return;
+    }
     match outcome {
         WriteOutcome::Written { before, after, .. } => {
             written(run, frame, call, &planned, before, after);

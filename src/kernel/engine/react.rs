@@ -28,33 +28,23 @@ pub fn on_fact(run: &mut Run, frame: &mut Frame<'_>, fact: RunEvent) {
     if run.ended.is_some() {
         return;
     }
-    if run.stopping.is_some() {
-        if matches!(fact, RunEvent::WorkStopped) {
-            let by = run.stopping.clone().unwrap_or_default();
-            end(
+    match (&fact, run.stopping.clone()) {
+        (RunEvent::Abandoned { by }, _) => return again::abandon(run, frame, by),
+        // It was being stopped when its process ended: now nothing works any more.
+        (RunEvent::Resumed { .. }, Some(by)) => return again::abandon(run, frame, &by),
+        (RunEvent::Resumed { .. }, None) => return again::on_resumed(run, frame),
+        (RunEvent::WorkStopped, Some(by)) => {
+            return end(
                 run,
                 frame,
                 RunOutcome::Cancelled,
                 format!("stopped by {by}"),
             );
         }
-        return;
+        _ => {}
     }
-    if run.parked {
-        // The process that worked on it has ended: nothing can have happened since, but that it is taken up.
-        match fact {
-            RunEvent::Resumed { .. } => again::on_resumed(run, frame),
-            RunEvent::CancelRequested { by } => {
-                run.parked = false;
-                end(
-                    run,
-                    frame,
-                    RunOutcome::Cancelled,
-                    format!("stopped by {by}"),
-                );
-            }
-            _ => {}
-        }
+    if run.stopping.is_some() || run.parked {
+        // A parked run's process has ended: nothing can have happened since.
         return;
     }
     if let Some(what) = run.stalled.clone() {
@@ -76,7 +66,6 @@ pub fn on_fact(run: &mut Run, frame: &mut Frame<'_>, fact: RunEvent) {
     match fact {
         RunEvent::StallDetected { idle_ms } => again::on_stall(run, frame, idle_ms),
         RunEvent::Steered { steer, .. } => steered(run, frame, steer),
-        RunEvent::Resumed { .. } => again::on_resumed(run, frame),
         RunEvent::ContextGathered { context } => on_context(run, frame, &context),
         RunEvent::ModelReplied { call, turn, tools } => on_reply(run, frame, call, turn, tools),
         RunEvent::ModelFailed { call, failure } => on_failure(run, frame, call, &failure),

@@ -41,6 +41,14 @@ pub fn call_model(run: &mut Run, frame: &mut Frame<'_>) {
         run.held = Some(Held::Model);
         return waits_for(run, frame, WaitingFor::You, "the run to be continued");
     }
+    let ends_with_model = run
+        .messages
+        .last()
+        .is_some_and(|last| last.role == Role::Assistant);
+    if ends_with_model && !run.talk.turn_paused {
+        // Without a word of ours providers take the model's last words for the beginning of its next.
+        say(run, "Go on.".to_owned());
+    }
     let words = std::mem::take(&mut run.words);
     if !words.is_empty() {
         add_blocks(run, words);
@@ -163,13 +171,18 @@ pub fn on_reply(
         so_far: std::mem::take(&mut run.talk.so_far),
         max_output: run.talk.max_output,
         on_fallback: run.talk.on_fallback,
+        turn_paused: turn.stop == StopReason::Pause,
         ..ModelTalk::default()
     };
     run.iterations += 1;
-    run.messages.push(Message {
-        role: Role::Assistant,
-        blocks: turn.blocks,
-    });
+    match run.messages.last_mut() {
+        // The rest of a turn that the provider had paused.
+        Some(last) if last.role == Role::Assistant => last.blocks.extend(turn.blocks),
+        _ => run.messages.push(Message {
+            role: Role::Assistant,
+            blocks: turn.blocks,
+        }),
+    }
     let so_far = stitch::join(&run.talk.so_far, &text);
     if !tools.is_empty() {
         run.talk.continuations = 0;
