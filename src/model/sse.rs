@@ -115,6 +115,11 @@ impl Decoder {
             self.has_data = true;
         } else if let Some(value) = value_of(line, b"event") {
             self.event.name = String::from_utf8_lossy(value).into_owned();
+        } else if let Some(value) = value_of(line, b"error") {
+            // No field of the standard; llama.cpp's server reported errors so for a long time.
+            "error".clone_into(&mut self.event.name);
+            self.event.data = value.to_vec();
+            self.has_data = true;
         }
         Ok(None)
     }
@@ -161,13 +166,14 @@ mod tests {
 
     #[test]
     fn the_forms_of_an_event() {
-        let table: [(&str, Vec<(String, String)>); 9] = [
+        let table: [(&str, Vec<(String, String)>); 10] = [
             ("data: a\n\n", vec![pair("", "a")]),
             (
                 "event: x\ndata:a\r\n\r\ndata: b\r\r",
                 vec![pair("x", "a"), pair("", "b")],
             ),
             ("data: a\ndata:  b\n\n", vec![pair("", "a\n b")]),
+            ("error: {}\n\n", vec![pair("error", "{}")]),
             (": keep-alive\n\n: again\n\n", vec![]),
             ("event: only\n\ndata: a\n\n", vec![pair("", "a")]),
             ("\u{feff}data: ü\n\n", vec![pair("", "ü")]),

@@ -73,7 +73,7 @@ impl Incoming {
                     if *is_done {
                         return Ok(());
                     }
-                    match decoder.event(&event.data, progress)? {
+                    match decoder.event(&event, progress)? {
                         Step::Alive => {}
                         step => {
                             *is_done = step == Step::Done;
@@ -104,9 +104,7 @@ impl Incoming {
             Form::Events(events) => {
                 let last = if self.is_done { None } else { events.end()? };
                 let had_stop = self.decoder.has_stop();
-                if let Some(Err(fault)) =
-                    last.map(|event| self.decoder.event(&event.data, progress))
-                {
+                if let Some(Err(fault)) = last.map(|event| self.decoder.event(&event, progress)) {
                     match fault {
                         // Half an event at the very end is a cut, not nonsense.
                         Fault::Broken(_) if had_stop => {}

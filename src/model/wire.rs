@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::kernel::conversation::{Block, ModelRequest, StopReason};
 
+use super::sse::Event;
 use super::turn::Draft;
 use super::{Progress, ToolSpec};
 
@@ -176,16 +177,21 @@ impl Decoder {
         }
     }
 
-    /// Takes the data of one event.
+    /// Takes one event.
     ///
     /// # Errors
     ///
     /// The stream cannot be read on.
     pub fn event(
         &mut self,
-        data: &[u8],
+        event: &Event,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Step, Fault> {
+        let data = event.data.as_slice();
+        if event.name == "error" {
+            // Whatever the data looks like: some servers put a bare error there.
+            return Err(Fault::Reported(String::from_utf8_lossy(data).into_owned()));
+        }
         if data.trim_ascii() == b"[DONE]" {
             if let Self::OpenAi(decoder) = self {
                 // Some servers only say that they are done, not why.
@@ -266,8 +272,11 @@ fn reported_error(value: &Value) -> Option<String> {
     let error = first
         .get("error")
         .filter(|error| !error.is_null() && **error != Value::Bool(false));
-    let is_flat = first.get("object").and_then(Value::as_str) == Some("error")
-        || first.get("type").and_then(Value::as_str) == Some("error");
+    let word = |key: &str| text_at(first, key).unwrap_or_default();
+    let is_named = word("object") == "error" || word("type") == "error";
+    let has_code = count_at(first, "/code").is_some_and(|code| (400..600).contains(&code));
+    let is_flat =
+        is_named || !word("message").is_empty() && (has_code || word("type").ends_with("error"));
     (error.is_some() || is_flat).then(|| value.to_string())
 }
 

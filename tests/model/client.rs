@@ -553,3 +553,25 @@ async fn a_history_round_trips_to_the_wire_it_came_from() {
         }
     }
 }
+
+#[tokio::test]
+async fn an_error_event_is_an_error_in_every_form_it_is_sent() {
+    let flat = r#"{"code":500,"message":"The model produced output that does not match the expected format","type":"server_error"}"#;
+    for wire in WIRES {
+        let first = first_event(&stream_of(wire, &planned_turns()[2]));
+        for event in [
+            format!("event: error\ndata: {flat}\n\n"),
+            format!("error: {flat}\n\n"),
+            format!("data: {flat}\n\n"),
+            format!("data: {{\"error\":{flat}}}\n\n"),
+        ] {
+            let server = Server::start(vec![Answer::stream(format!("{first}{event}"))]).await;
+            let failure = ask(&server, wire).await.unwrap_err();
+            assert_eq!(
+                (failure.kind, failure.status),
+                (ModelErrorKind::MalformedToolCall, Some(200)),
+                "{wire:?} {event}"
+            );
+        }
+    }
+}

@@ -15,7 +15,7 @@ use outrigger::model::endpoint::ProviderSettings;
 use outrigger::model::secret::Secret;
 use outrigger::model::wire::Wire;
 use outrigger::model::{Models, ModelsConfig};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::process::{Child, Command};
 
 use crate::installed;
@@ -109,6 +109,12 @@ impl Foreign {
                     base_url: Some(self.url(path)),
                     key: Secret::new(key),
                     clocks: Some(*clocks),
+                    // The mocks do not care; the small real model must not roll dice.
+                    extra_body: if *wire == Wire::Gemini {
+                        Map::new()
+                    } else {
+                        Map::from_iter([("temperature".to_owned(), json!(0))])
+                    },
                     ..ProviderSettings::default()
                 };
                 ((*name).to_owned(), settings)
@@ -134,7 +140,10 @@ async fn with_one_retry(
         Err(failure) => return (Some(failure.clone()), Err(failure)),
         Ok(turn) => return (None, Ok(turn)),
     };
-    tokio::time::sleep(Duration::from_millis(failure.retry_after_ms.unwrap_or(100))).await;
+    tokio::time::sleep(Duration::from_millis(
+        failure.retry_after_ms.unwrap_or(1000),
+    ))
+    .await;
     (
         Some(failure),
         models
