@@ -187,7 +187,7 @@ fn a_folder_that_cannot_be_written_is_an_error() {
 /// end, it was written over the last save and nothing else; otherwise the last save stands.
 #[test]
 fn a_save_in_flight_is_never_lost() {
-    let desk = Desk::new();
+    let desk = Desk::in_memory();
     let (mut refused, mut saved_later) = (0, 0);
     for round in 0_u64.. {
         desk.put("f", "start");
