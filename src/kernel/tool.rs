@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::edit::{PatchRefusal, from_patch};
 use super::hash::ContentHash;
 use super::path::RelPath;
 use std::sync::Arc;
@@ -41,14 +42,41 @@ pub struct Replacement {
     pub new: String,
 }
 
-/// Change parts of an existing file. All replacements are made, or none.
+/// Change parts of an existing file, by `edits` or by `patch`. All changes are made, or none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "EditArguments")]
 pub struct EditFile {
+    pub path: RelPath,
+    pub edits: Vec<Replacement>,
+}
+
+/// What the model gives for an [`EditFile`], whose patch is then read as edits.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EditArguments {
     /// Path relative to the workspace root.
     pub path: RelPath,
     /// The replacements, each of text as it is in the file now.
+    #[serde(default)]
     pub edits: Vec<Replacement>,
+    /// Instead of `edits`: a unified diff of this file. Its line numbers are not looked at.
+    #[serde(default)]
+    pub patch: Option<String>,
+}
+
+impl TryFrom<EditArguments> for EditFile {
+    type Error = PatchRefusal;
+
+    fn try_from(arguments: EditArguments) -> Result<Self, PatchRefusal> {
+        let mut edits = arguments.edits;
+        if let Some(patch) = arguments.patch {
+            edits.extend(from_patch(&patch)?);
+        }
+        Ok(Self {
+            path: arguments.path,
+            edits,
+        })
+    }
 }
 
 /// List files, honouring ignore files.

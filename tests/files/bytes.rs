@@ -113,7 +113,7 @@ proptest! {
     /// One line of a file is changed by the edit tool, on disk; the real bytes before and after it are as before.
     #[test]
     fn bytes_outside_the_edited_line_stay((lines, encoding) in file(), at in any::<prop::sample::Index>(), ends in any::<bool>()) {
-        let desk = Desk::new();
+        let desk = Desk::in_memory();
         let at = at.index(lines.len());
         let join = |changed: &str| -> String {
             let mut text = String::new();

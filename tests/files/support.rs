@@ -30,7 +30,16 @@ pub fn rel(path: &str) -> RelPath {
 
 impl Desk {
     pub fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::at(tempfile::tempdir().unwrap())
+    }
+
+    /// In memory, for tests that write so often that a disk would be all they wait for.
+    pub fn in_memory() -> Self {
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Self::at(folder.unwrap())
+    }
+
+    fn at(folder: TempDir) -> Self {
         let root = folder.path().join("work");
         fs::create_dir(&root).unwrap();
         Self {

@@ -188,6 +188,19 @@ fn patches_become_edits() {
 }
 
 #[test]
+fn the_edit_tool_takes_a_patch() {
+    let read = |json: &str| serde_json::from_str::<crate::kernel::tool::EditFile>(json);
+    let by_patch = read(r#"{"path": "f", "patch": "@@ -1 +1 @@\n-a\n+b\n"}"#).unwrap();
+    assert_eq!(by_patch.edits, [edit("a\n", "b\n")]);
+    // As a transcript holds it.
+    let kept = serde_json::to_string(&by_patch).unwrap();
+    assert_eq!(read(&kept).unwrap(), by_patch);
+    let error = read(r#"{"path": "f", "patch": "hello"}"#).unwrap_err();
+    assert!(error.to_string().contains("it has no hunk"), "{error}");
+    assert!(read(r#"{"path": "f", "text": "x"}"#).is_err());
+}
+
+#[test]
 fn whole_texts_take_the_files_endings() {
     let rows = [
         ("a\r\nb\r\n", "a\nc\n", "a\r\nc\r\n"),

@@ -51,18 +51,19 @@ fn a_nested_schema_is_inlined() {
     let edit = specs.iter().find(|spec| spec.name == "edit").unwrap();
     assert_eq!(
         edit.description,
-        "Change parts of an existing file. All replacements are made, or none."
+        "Change parts of an existing file, by `edits` or by `patch`. All changes are made, or none."
     );
     assert_eq!(
         edit.schema,
         json!({
             "type": "object",
             "additionalProperties": false,
-            "required": ["path", "edits"],
+            "required": ["path"],
             "properties": {
                 "path": {"type": "string", "description": "Path relative to the workspace root."},
                 "edits": {
                     "type": "array",
+                    "default": [],
                     "description": "The replacements, each of text as it is in the file now.",
                     "items": {
                         "type": "object",
@@ -74,6 +75,11 @@ fn a_nested_schema_is_inlined() {
                             "new": {"type": "string", "description": "Text to put there."}
                         }
                     }
+                },
+                "patch": {
+                    "type": ["string", "null"],
+                    "default": null,
+                    "description": "Instead of `edits`: a unified diff of this file. Its line numbers are not looked at."
                 }
             }
         })
@@ -150,7 +156,7 @@ fn calls_that_do_not_fit_are_explained() {
         (
             "edit",
             r#"{"path": "a", "edits": [{"old": "x", "new": "y"}, {"old": 5, "new": "z"}]}"#,
-            "the arguments of `edit` do not fit: `edits[1].old`: invalid type: integer `5`, expected a string; it takes `path`, `edits`",
+            "the arguments of `edit` do not fit: `edits[1].old`: invalid type: integer `5`, expected a string; it takes `path` and optionally `edits`, `patch`",
         ),
         (
             "read",
