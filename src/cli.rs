@@ -6,32 +6,59 @@
 
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::Subcommand;
 
 mod ask;
+mod attend;
 mod client;
 mod demo;
 mod output;
 mod protocol;
+mod run;
+mod show;
 mod view;
 mod words;
+mod workspace;
+
+pub use workspace::Open;
 
 /// The subcommands of the terminal.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Watch the main job happen on a sample project, with a scripted model and without network.
     Demo(demo::Arguments),
+    Run(Box<run::RunArguments>),
+    Resume(run::ResumeArguments),
+    Answer(run::AnswerArguments),
+    Show(show::Arguments),
     /// Print the contract with the editors, generated from the types that are compiled in.
     Protocol(protocol::Arguments),
 }
 
-/// Runs one subcommand to its end; the process shall then end with the code.
+/// Runs one subcommand to its end; the process shall then end with the code. `open` makes the app of a workspace.
 ///
 /// # Errors
 /// For people: what failed and what to do next.
-pub fn run(command: &Command) -> anyhow::Result<ExitCode> {
+pub fn run(command: Command, open: &Open) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Demo(arguments) => demo::run(arguments),
-        Command::Protocol(arguments) => protocol::run(arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Run(arguments) => with_runtime(run::run(*arguments, open)),
+        Command::Resume(arguments) => with_runtime(run::resume(arguments, open)),
+        Command::Answer(arguments) => with_runtime(run::answer(arguments, open)),
+        Command::Show(arguments) => with_runtime(show::show(&arguments, open)),
+        Command::Protocol(arguments) => protocol::run(&arguments),
     }
+}
+
+fn with_runtime(work: impl Future<Output = anyhow::Result<u8>>) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("failed to start the runtime")?;
+    let code = runtime.block_on(work);
+    // A thread that still reads from the terminal is not waited for.
+    runtime.shutdown_background();
+    code.map(ExitCode::from)
 }

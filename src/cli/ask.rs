@@ -11,21 +11,21 @@ pub enum Reading {
     Again(String),
 }
 
+/// One line of a menu: what is typed, what it does, and what happens then.
+pub fn row(keys: &str, what: &str, effect: &str) -> String {
+    let effect = if effect.is_empty() {
+        String::new()
+    } else {
+        styled(DIM, format!("  {}", clean(effect)))
+    };
+    let keys = styled(ASKS, format!("{keys:>8}"));
+    format!("  {keys} {}{effect}\n", clean(what))
+}
+
 /// What can be typed, one line each.
 pub fn menu(question: &Question) -> String {
     let mut text = String::new();
-    let mut row = |keys: &str, what: &str, effect: &str| {
-        let effect = if effect.is_empty() {
-            String::new()
-        } else {
-            styled(DIM, format!("  {}", clean(effect)))
-        };
-        text.push_str(&format!(
-            "  {} {}{effect}\n",
-            styled(ASKS, format!("{keys:>8}")),
-            clean(what)
-        ));
-    };
+    let mut row = |keys: &str, what: &str, effect: &str| text.push_str(&row(keys, what, effect));
     let QuestionKind::Overwrite(overwrite) = &question.kind else {
         for (at, choice) in question.choices.iter().enumerate() {
             row(&(at + 1).to_string(), &choice.label, &choice.effect);

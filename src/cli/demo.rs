@@ -12,7 +12,7 @@ mod stage;
 mod witness;
 
 use std::fs;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
@@ -22,6 +22,7 @@ use clap::Args;
 use thiserror::Error;
 
 use super::client::{Client, Incoming};
+use super::output::say;
 use super::view;
 use super::words::{BOLD, DIM, GOOD, styled};
 use crate::kernel::event::RunOutcome;
@@ -164,15 +165,6 @@ fn play(arguments: &Arguments, sample: &Sample) -> anyhow::Result<ExitCode> {
         }
         RunOutcome::Cancelled => Ok(ExitCode::from(STOPPED)),
         RunOutcome::Failed | RunOutcome::Interrupted => Ok(ExitCode::FAILURE),
-    }
-}
-
-/// Writes to standard output, with escape codes where they are wanted. A reader that has gone away has seen enough.
-fn say(text: &str) -> io::Result<()> {
-    let mut out = anstream::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other,
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-/// Writes all of `text`. A reader that has gone away has seen enough.
+/// Writes text, with its escape codes where they are wanted. A reader that has gone away has seen enough.
 ///
 /// # Errors
 /// Standard output cannot be written.
-pub fn print(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
+pub fn say(text: &str) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,

@@ -38,6 +38,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         text.push('\n');
         text
     };
-    output::print(&text).context("failed to write to standard output")?;
+    output::say(&text).context("failed to write to standard output")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -26,7 +26,7 @@ const FINDINGS: usize = 5;
 /// What has to be remembered to tell the next event.
 #[derive(Debug, Default)]
 pub struct View {
-    start_ms: Option<u64>,
+    start_ms: Option<i64>,
     tools: HashMap<ToolCallId, String>,
     written: HashMap<ChangeId, WrittenThrough>,
     reported: HashMap<GateRoundId, Vec<Finding>>,
@@ -38,10 +38,10 @@ pub struct View {
 impl View {
     /// The lines to print for this record, each with its line break; empty for what only machines want to know.
     pub fn tell(&mut self, record: &Record) -> String {
-        let start = *self.start_ms.get_or_insert(record.mono);
+        let start = *self.start_ms.get_or_insert(record.at);
         let entry = self.entry(&record.event);
         entry.map_or_else(String::new, |entry| {
-            entry.at(record.mono.saturating_sub(start))
+            entry.at(u64::try_from(record.at.saturating_sub(start)).unwrap_or(0))
         })
     }
 

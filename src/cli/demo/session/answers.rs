@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::{Session, Who};
 use crate::cli::ask::{self, Reading};
-use crate::cli::demo::{sample, say};
+use crate::cli::demo::sample;
+use crate::cli::output::say;
 use crate::cli::words::clean;
 use crate::kernel::question::{Answer, Question, QuestionKind};
 use crate::protocol::document::{ReadParams, ReadResult};

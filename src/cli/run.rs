@@ -1,0 +1,349 @@
+//! `outrigger run`, `outrigger resume`, `outrigger answer`: a run from the terminal, a script or CI.
+//!
+//! With a terminal its questions are asked there. Without one, conflicts follow the policy, and any other question is
+//! where the run is left: it can be answered and goes on then. What that came to is in the exit code.
+
+mod exit;
+
+use std::fs;
+use std::io::{self, IsTerminal, Read};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail, ensure};
+use clap::{Args, ValueEnum};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::timeout;
+
+use super::ask::{self, Reading};
+use super::attend::{Attendant, BY, End, Telling, open_questions};
+use super::output::say;
+use super::view;
+use super::workspace::{Open, WorkspaceArguments, find_run};
+use crate::app::{App, Notice};
+use crate::kernel::conflict::{ConflictPolicy, MergePolicy};
+use crate::kernel::effect::Reply;
+use crate::kernel::event::{Budget, CommandPolicy, Engine, Policy, RunEvent, RunSpec};
+use crate::kernel::ids::{QuestionId, RunId};
+use crate::kernel::policy::stall::StallPolicy;
+use crate::kernel::question::Question;
+
+/// How long an unfinished run may take to be read from its transcript.
+const LOADING: Duration = Duration::from_secs(20);
+
+/// Start a run and attend it to its end.
+///
+/// Examples:
+///   outrigger run "make the parser's error say which line is wrong"
+///   outrigger run --file task.md --json > events.jsonl
+///   git log -1 --format=%B | outrigger run --commands allow -
+///
+/// Exit codes: 0 succeeded, 1 failed, 2 usage, 3 waits for an answer, 4 budget, 5 succeeded but nothing could
+/// verify it, 6 the model cannot be reached, 130 cancelled.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct RunArguments {
+    /// What the run shall do; `-` reads it from standard input.
+    #[arg(required_unless_present = "file")]
+    prompt: Vec<String>,
+    /// Read what the run shall do from a file.
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
+    file: Option<PathBuf>,
+    /// `provider/model` or `scripted:FILE` [default: the configured model].
+    #[arg(long)]
+    model: Option<String>,
+    /// The model that takes over when the first cannot be reached.
+    #[arg(long)]
+    fallback_model: Option<String>,
+    /// What happens when a change meets content that the agent has not read [default: ask in a terminal, else edit].
+    #[arg(long, value_name = "POLICY")]
+    conflict: Option<Conflict>,
+    /// What happens when the agent's change and another one do not overlap.
+    #[arg(long, value_name = "POLICY", default_value = "auto")]
+    merge: Merge,
+    /// Whether the agent may run commands.
+    #[arg(long, value_name = "POLICY", default_value = "ask")]
+    commands: Commands,
+    /// Seconds of work after which the run asks whether to go on.
+    #[arg(long, value_name = "SECONDS")]
+    max_seconds: Option<u64>,
+    /// Tokens after which the run asks whether to go on.
+    #[arg(long, value_name = "TOKENS")]
+    max_tokens: Option<u64>,
+    /// Turns of the model after which the run asks whether to go on.
+    #[arg(long, value_name = "TURNS")]
+    max_turns: Option<u32>,
+    /// Seconds without a sign of life after which what hangs is stopped; 0: never.
+    #[arg(long, value_name = "SECONDS")]
+    stall_timeout: Option<u64>,
+    #[command(flatten)]
+    attending: Attending,
+}
+
+/// Take up a run that its process did not end, and attend it to its end.
+///
+/// Examples:
+///   outrigger resume last
+///   outrigger resume r0mx3 --json
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct ResumeArguments {
+    /// The run: its id, the beginning of it, or `last`.
+    run: String,
+    #[command(flatten)]
+    attending: Attending,
+}
+
+/// Answer a question that a run was left with; the run then goes on here.
+///
+/// Examples:
+///   outrigger answer r0mx3vdek9hzu1.q2 1           the first of the offered answers
+///   outrigger answer r0mx3vdek9hzu1.q2 use port 80 in your own words
+///   outrigger answer r0mx3vdek9hzu1.q1 k I am not done with this file
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct AnswerArguments {
+    /// The question's id.
+    question: String,
+    /// What you would type if you were asked.
+    #[arg(required = true)]
+    answer: Vec<String>,
+    #[command(flatten)]
+    attending: Attending,
+}
+
+#[derive(Debug, Args)]
+struct Attending {
+    /// One event a line, as editors get them; nothing is asked.
+    #[arg(long)]
+    json: bool,
+    /// Ask nothing, even in a terminal.
+    #[arg(long)]
+    unattended: bool,
+    #[command(flatten)]
+    workspace: WorkspaceArguments,
+}
+
+impl Attending {
+    fn has_a_person(&self) -> bool {
+        !self.json && !self.unattended && io::stdin().is_terminal() && io::stdout().is_terminal()
+    }
+
+    fn telling(&self) -> Telling {
+        if self.json {
+            Telling::Json
+        } else {
+            Telling::Lines
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Conflict {
+    /// A human decides, over a diff.
+    Ask,
+    /// The agent is shown what is there and edits that.
+    Edit,
+    /// The proposal wins over what is on disk.
+    Overwrite,
+    /// The tool call fails.
+    Fail,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Merge {
+    Auto,
+    Ask,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Commands {
+    Ask,
+    Allow,
+    Deny,
+}
+
+pub async fn run(arguments: RunArguments, open: &Open) -> anyhow::Result<u8> {
+    let prompt = prompt(&arguments)?;
+    let attending = &arguments.attending;
+    let app = attending.workspace.open(open)?;
+    let model = match arguments.model.clone() {
+        Some(model) => model,
+        None => app.choose_model().await.map_err(|none| anyhow!(none))?,
+    };
+    let spec = spec(&arguments, prompt, model, attending.has_a_person());
+    let notices = app.subscribe();
+    let reply = app
+        .start_run(spec)
+        .await
+        .context("the workspace is no longer open")?;
+    let Reply::Started { run } = reply.map_err(|refusal| anyhow!(refusal.message))? else {
+        bail!("the run was not started");
+    };
+    let attendant = Attendant::new(app, run, notices, attending.telling())?;
+    attend(attendant, attending).await
+}
+
+pub async fn resume(arguments: ResumeArguments, open: &Open) -> anyhow::Result<u8> {
+    let attending = &arguments.attending;
+    let app = attending.workspace.open(open)?;
+    let mut notices = app.subscribe();
+    let run = find_run(&app, &arguments.run)?;
+    loaded(&app, &run, &mut notices).await?;
+    let questions = open_questions(&app, &run).await?;
+    let attendant = Attendant::new(app.clone(), run.clone(), notices, attending.telling())?;
+    let attendant = attendant.with_past(questions).await?;
+    let reply = app.resume(run, BY).await;
+    reply
+        .context("the workspace is no longer open")?
+        .map_err(|refusal| anyhow!(refusal.message))?;
+    attend(attendant, attending).await
+}
+
+pub async fn answer(arguments: AnswerArguments, open: &Open) -> anyhow::Result<u8> {
+    let attending = &arguments.attending;
+    let app = attending.workspace.open(open)?;
+    let mut notices = app.subscribe();
+    let (run, _) = arguments
+        .question
+        .rsplit_once(".q")
+        .with_context(|| format!("`{}` is no question's id", arguments.question))?;
+    let run = find_run(&app, run)?;
+    loaded(&app, &run, &mut notices).await?;
+    let mut questions = open_questions(&app, &run).await?;
+    let id = QuestionId::new(&arguments.question);
+    let at = questions.iter().position(|question| question.id == id);
+    let question = at.map(|at| questions.remove(at));
+    let question = question.with_context(|| format!("there is no open question {id}"))?;
+    let answer = match ask::read(&question, &arguments.answer.join(" ")) {
+        Reading::Answer(answer) => answer,
+        Reading::Again(why) => bail!(
+            "{why}:\n{}{}",
+            view::describe(&question),
+            ask::menu(&question)
+        ),
+    };
+    let attendant = Attendant::new(app.clone(), run, notices, attending.telling())?;
+    let attendant = attendant.with_past(questions).await?;
+    let reply = app.answer(id, answer, BY).await;
+    reply
+        .context("the workspace is no longer open")?
+        .map_err(|refusal| anyhow!(refusal.message))?;
+    attend(attendant, attending).await
+}
+
+async fn attend(attendant: Attendant, attending: &Attending) -> anyhow::Result<u8> {
+    let attendant = if attending.has_a_person() {
+        attendant.with_a_person()
+    } else {
+        attendant
+    };
+    let end = attendant.attend().await?;
+    if let End::Waits(question) = &end
+        && !attending.json
+    {
+        say(&left_with(question))?;
+    }
+    Ok(exit::code(&end))
+}
+
+/// How to go on with a run that waits for an answer.
+fn left_with(question: &Question) -> String {
+    format!(
+        "\nThe run waits for an answer to {}. Answer with what you would type here:\n{}  outrigger answer {} …\n",
+        question.id,
+        ask::menu(question),
+        question.id
+    )
+}
+
+/// Waits until the app has an unfinished run from its transcript.
+async fn loaded(
+    app: &App,
+    run: &RunId,
+    notices: &mut UnboundedReceiver<Notice>,
+) -> anyhow::Result<()> {
+    let id = run.clone();
+    let is_there = app.look(move |state| state.runs.contains_key(&id));
+    if is_there.await.context("the workspace is no longer open")? {
+        return Ok(());
+    }
+    ensure!(
+        !has_ended(app, run).await?,
+        "run {run} has ended; start another one"
+    );
+    let parked = async {
+        while let Some(notice) = notices.recv().await {
+            if matches!(notice, Notice::Parked { run: parked } if parked == *run) {
+                return true;
+            }
+        }
+        false
+    };
+    match timeout(LOADING, parked).await {
+        Ok(true) => Ok(()),
+        Ok(false) | Err(_) => {
+            bail!("another process works on run {run}; answer or cancel it there")
+        }
+    }
+}
+
+async fn has_ended(app: &App, run: &RunId) -> anyhow::Result<bool> {
+    let events = app.events(run.clone(), 0, usize::MAX).await?;
+    let last = events.records.last().map(|record| &record.event);
+    Ok(matches!(last, Some(RunEvent::Ended { .. })))
+}
+
+fn prompt(arguments: &RunArguments) -> anyhow::Result<String> {
+    if let Some(file) = &arguments.file {
+        return fs::read_to_string(file)
+            .with_context(|| format!("failed to read {}", file.display()));
+    }
+    if arguments.prompt == ["-"] {
+        let mut prompt = String::new();
+        io::stdin()
+            .read_to_string(&mut prompt)
+            .context("failed to read what the run shall do from standard input")?;
+        return Ok(prompt);
+    }
+    Ok(arguments.prompt.join(" "))
+}
+
+fn spec(arguments: &RunArguments, prompt: String, model: String, has_a_person: bool) -> RunSpec {
+    let usual = Budget::default();
+    let usual_stall = StallPolicy::default();
+    RunSpec {
+        prompt,
+        engine: Engine::default(),
+        model,
+        fallback_model: arguments.fallback_model.clone(),
+        policy: Policy {
+            conflict: match arguments.conflict {
+                Some(Conflict::Ask) => ConflictPolicy::Ask,
+                Some(Conflict::Edit) => ConflictPolicy::Edit,
+                Some(Conflict::Overwrite) => ConflictPolicy::Overwrite,
+                Some(Conflict::Fail) => ConflictPolicy::Fail,
+                None if has_a_person => ConflictPolicy::Ask,
+                None => ConflictPolicy::Edit,
+            },
+            merge: match arguments.merge {
+                Merge::Auto => MergePolicy::Auto,
+                Merge::Ask => MergePolicy::Ask,
+            },
+            commands: match arguments.commands {
+                Commands::Ask => CommandPolicy::Ask,
+                Commands::Allow => CommandPolicy::Allow,
+                Commands::Deny => CommandPolicy::Deny,
+            },
+        },
+        budget: Budget {
+            active_s: arguments.max_seconds.unwrap_or(usual.active_s),
+            tokens: arguments.max_tokens.unwrap_or(usual.tokens),
+            iterations: arguments.max_turns.unwrap_or(usual.iterations),
+        },
+        stall: StallPolicy {
+            timeout_s: arguments.stall_timeout.unwrap_or(usual_stall.timeout_s),
+            ..usual_stall
+        },
+    }
+}

@@ -1,0 +1,101 @@
+//! Which workspace a command is about, and the app that works on it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+
+use crate::app::App;
+use crate::kernel::ids::RunId;
+
+/// Opens a workspace folder, with its state where the second path says or where the platform has it.
+pub type Open = dyn Fn(&Path, Option<&Path>) -> Result<App, String>;
+
+#[derive(Debug, Args)]
+pub struct WorkspaceArguments {
+    /// The project's folder [default: the current one].
+    #[arg(long, value_name = "DIR", global = true)]
+    root: Option<PathBuf>,
+    /// Where transcripts and other state lie [default: the platform's state folder].
+    #[arg(long, value_name = "DIR", global = true)]
+    state_dir: Option<PathBuf>,
+}
+
+impl WorkspaceArguments {
+    /// Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// The folder or its state cannot be used.
+    pub fn open(&self, open: &Open) -> anyhow::Result<App> {
+        let root = match &self.root {
+            Some(root) => std::path::absolute(root)
+                .with_context(|| format!("failed to find {}", root.display()))?,
+            None => std::env::current_dir().context("failed to find the current folder")?,
+        };
+        open(&root, self.state_dir.as_deref()).map_err(|why| anyhow!(why))
+    }
+}
+
+/// The run that a person means: its id, the beginning of one, or `last`.
+///
+/// # Errors
+/// None is meant, or several.
+pub fn find_run(app: &App, meant: &str) -> anyhow::Result<RunId> {
+    let whole = RunId::new(meant);
+    let path = app
+        .transcript(&whole)
+        .with_context(|| format!("`{meant}` is no run's id"))?;
+    if path.is_file() {
+        return Ok(whole);
+    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut names: Vec<String> = folder
+        .read_dir()
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            Some(name.strip_suffix(".jsonl")?.to_owned())
+        })
+        .collect();
+    names.sort();
+    choose(&names, meant).map(RunId::new)
+}
+
+/// `names` in the order in which the runs were started.
+fn choose(names: &[String], meant: &str) -> anyhow::Result<String> {
+    if meant == "last" {
+        let last = names.last().cloned();
+        return last.context("there is no run yet in this workspace");
+    }
+    let mut found = names.iter().filter(|name| name.starts_with(meant));
+    match (found.next(), found.next()) {
+        (Some(name), None) => Ok(name.clone()),
+        (None, _) => bail!("there is no run `{meant}` in this workspace"),
+        (Some(first), Some(second)) => {
+            bail!("`{meant}` may be {first} or {second}; give more of it")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_meant_by_id_by_beginning_or_as_the_last() {
+        let names = ["ra1", "ra2", "rb"].map(str::to_owned);
+        let rows = [
+            ("ra1", Some("ra1")),
+            ("rb", Some("rb")),
+            ("ra", None),
+            ("x", None),
+            ("last", Some("rb")),
+        ];
+        for (meant, want) in rows {
+            assert_eq!(choose(&names, meant).ok().as_deref(), want, "{meant}");
+        }
+        assert!(choose(&[], "last").is_err());
+    }
+}

@@ -1,0 +1,348 @@
+//! Runs from the terminal, as scripts and CI use them: what is printed, what the exit code says, and that a run that was
+//! left can be gone on with.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use outrigger::kernel::event::{RunEvent, RunOutcome};
+use outrigger::protocol::run::EventParams;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A workspace with a script for the model, and its own state.
+struct Workspace {
+    folder: TempDir,
+}
+
+impl Workspace {
+    /// `turns`: what the model says, one after the other.
+    fn new(turns: &[Value]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("project")).unwrap();
+        let mut script = json!({ "script": 1, "name": "test" }).to_string();
+        for turn in turns {
+            script.push('\n');
+            script.push_str(&turn.to_string());
+        }
+        fs::write(folder.path().join("model.script.jsonl"), script).unwrap();
+        Self { folder }
+    }
+
+    fn project(&self) -> std::path::PathBuf {
+        self.folder.path().join("project")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_outrigger"));
+        command
+            .args(arguments)
+            .current_dir(self.project())
+            .env("OUTRIGGER_STATE_DIR", self.folder.path().join("state"))
+            .env_remove("CLICOLOR_FORCE")
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn outrigger(&self, arguments: &[&str]) -> Ended {
+        Ended::of(self.command(arguments).output().unwrap())
+    }
+
+    /// With the scripted model.
+    fn run(&self, arguments: &[&str]) -> Ended {
+        let mut all = vec!["run", "--model", "scripted:../model.script.jsonl"];
+        all.extend(arguments);
+        self.outrigger(&all)
+    }
+}
+
+struct Ended {
+    code: Option<i32>,
+    text: String,
+    errors: String,
+}
+
+impl Ended {
+    fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            text: String::from_utf8(output.stdout).unwrap(),
+            errors: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    fn with_code(&self, code: i32) -> &Self {
+        assert_eq!(self.code, Some(code), "{}\n{}", self.text, self.errors);
+        self
+    }
+
+    fn says(&self, text: &str) -> &Self {
+        assert!(
+            self.text.contains(text),
+            "no {text:?} in:\n{}\n{}",
+            self.text,
+            self.errors
+        );
+        self
+    }
+
+    fn events(&self) -> Vec<EventParams> {
+        self.text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+}
+
+fn tool(id: &str, name: &str, args: Value) -> Value {
+    json!({ "emit": [{ "tool": name, "id": id, "args": args }], "usage": { "in": 10, "out": 5 } })
+}
+
+fn done(expected: &[&str]) -> Value {
+    json!({ "expect": { "last": { "contains": expected } }, "emit": [{ "text": "Fertig: é漢." }], "usage": { "in": 20, "out": 5 } })
+}
+
+fn asks() -> Value {
+    tool(
+        "a1",
+        "ask",
+        json!({ "question": "Which port?", "choices": ["80", "8080"] }),
+    )
+}
+
+#[test]
+fn a_run_is_told_and_ends_with_its_code() {
+    let workspace = Workspace::new(&[
+        tool(
+            "w1",
+            "write",
+            json!({ "path": "src/é.txt", "content": "漢\n" }),
+        ),
+        done(&["was created"]),
+    ]);
+    let ended = workspace.run(&["write", "a", "file"]);
+    // Nothing could verify a text file.
+    ended
+        .with_code(5)
+        .says("write     src/é.txt")
+        .says("✓ src/é.txt created, +1 -0 lines")
+        .says("Fertig: é漢.");
+    ended
+        .says("gates       none could check the work")
+        .says("transcript");
+    assert_eq!(
+        fs::read_to_string(workspace.project().join("src/é.txt")).unwrap(),
+        "漢\n"
+    );
+    let shown = workspace.outrigger(&["show", "last"]);
+    shown
+        .with_code(0)
+        .says("✓ src/é.txt created, +1 -0 lines")
+        .says("Succeeded");
+}
+
+#[test]
+fn events_come_as_on_the_wire_and_again_from_the_transcript() {
+    let workspace = Workspace::new(&[done(&["nothing to do"])]);
+    let file = workspace.folder.path().join("task.md");
+    fs::write(&file, "There is nothing to do.\n").unwrap();
+    let live = workspace.run(&["--json", "--file", file.to_str().unwrap()]);
+    let events = live.with_code(0).events();
+    let numbers: Vec<u64> = events.iter().map(|event| event.record.seq).collect();
+    assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
+    assert!(matches!(
+        events.last().unwrap().record.event,
+        RunEvent::Ended {
+            outcome: RunOutcome::Succeeded,
+            ..
+        }
+    ));
+    let beginning = &events[0].run_id.as_str()[..8];
+    let again = workspace.outrigger(&["show", "--json", beginning]);
+    assert_eq!(again.with_code(0).events(), events);
+}
+
+#[test]
+fn a_run_that_waits_can_be_answered_later() {
+    let workspace = Workspace::new(&[asks(), done(&["The user answered: 8080"])]);
+    let left = workspace.run(&["serve it"]);
+    left.with_code(3)
+        .says("question  Which port?")
+        .says("The run waits for an answer to");
+    let question = left
+        .text
+        .split_whitespace()
+        .find(|word| word.ends_with(".q1."))
+        .unwrap();
+    let question = question.trim_end_matches('.');
+    // Taking it up again does not answer it.
+    workspace
+        .outrigger(&["resume", "last"])
+        .with_code(3)
+        .says(question);
+    // An answer that is none changes nothing.
+    let wrong = workspace.outrigger(&["answer", &question.replace(".q1", ".q9"), "1"]);
+    assert!(
+        wrong
+            .with_code(1)
+            .errors
+            .contains("there is no open question"),
+        "{}",
+        wrong.errors
+    );
+    workspace
+        .outrigger(&["answer", question, "2"])
+        .with_code(0)
+        .says("answer    8080 (terminal)")
+        .says("Succeeded");
+    let again = workspace.outrigger(&["answer", question, "2"]);
+    assert!(
+        again.with_code(1).errors.contains("has ended"),
+        "{}",
+        again.errors
+    );
+    let again = workspace.outrigger(&["resume", "last"]);
+    assert!(
+        again.with_code(1).errors.contains("has ended"),
+        "{}",
+        again.errors
+    );
+}
+
+#[test]
+fn why_a_run_waits_is_in_the_code() {
+    let workspace = Workspace::new(&[tool("l1", "list", json!({})), done(&[])]);
+    workspace
+        .run(&["--max-turns", "1", "look"])
+        .with_code(4)
+        .says("budget");
+    let unreachable = workspace.outrigger(&["run", "--model", "scripted:missing.jsonl", "look"]);
+    unreachable.with_code(6).says("missing.jsonl");
+    let workspace = Workspace::new(&[
+        tool("c1", "command", json!({ "command": "echo hello" })),
+        done(&["hello"]),
+    ]);
+    workspace
+        .run(&["say hello"])
+        .with_code(3)
+        .says("$ echo hello");
+    workspace
+        .run(&["--commands", "allow", "say hello"])
+        .with_code(0)
+        .says("command   echo hello");
+}
+
+#[test]
+fn without_a_person_a_conflict_follows_the_policy() {
+    let write = tool(
+        "w1",
+        "write",
+        json!({ "path": "a.txt", "content": "theirs\n" }),
+    );
+    for (policy, code, want) in [
+        ("ask", 3, "mine\n"),
+        ("overwrite", 5, "theirs\n"),
+        ("edit", 0, "mine\n"),
+    ] {
+        let workspace = Workspace::new(&[write.clone(), done(&[])]);
+        fs::write(workspace.project().join("a.txt"), "mine\n").unwrap();
+        workspace
+            .run(&["--conflict", policy, "write it"])
+            .with_code(code);
+        assert_eq!(
+            fs::read_to_string(workspace.project().join("a.txt")).unwrap(),
+            want,
+            "{policy}"
+        );
+    }
+}
+
+#[test]
+fn mistakes_are_usage_errors_with_words() {
+    let workspace = Workspace::new(&[done(&[])]);
+    workspace.outrigger(&["run"]).with_code(2);
+    workspace
+        .outrigger(&["run", "--conflict", "perhaps", "x"])
+        .with_code(2);
+    let shown = workspace.outrigger(&["show", "last"]);
+    assert!(
+        shown.with_code(1).errors.contains("there is no run yet"),
+        "{}",
+        shown.errors
+    );
+    let shown = workspace.outrigger(&["show", "../../etc/passwd"]);
+    assert!(
+        shown.with_code(1).errors.contains("is no run's id"),
+        "{}",
+        shown.errors
+    );
+    let answered = workspace.outrigger(&["answer", "what", "1"]);
+    assert!(
+        answered.with_code(1).errors.contains("is no question's id"),
+        "{}",
+        answered.errors
+    );
+}
+
+/// Starts a run that hangs in a command, and waits until it does.
+#[cfg(unix)]
+fn hanging(workspace: &Workspace) -> (Child, impl Iterator<Item = String> + use<>) {
+    let mut command = workspace.command(&[
+        "run",
+        "--json",
+        "--commands",
+        "allow",
+        "--model",
+        "scripted:../model.script.jsonl",
+        "hang",
+    ]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("\"toolStarted\"")));
+    (child, lines)
+}
+
+#[cfg(unix)]
+fn interrupt(child: &Child) {
+    let process = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+}
+
+#[cfg(unix)]
+fn hangs() -> Workspace {
+    Workspace::new(&[
+        tool(
+            "c1",
+            "command",
+            json!({ "command": "echo $$ > pid; exec sleep 600" }),
+        ),
+        done(&[]),
+    ])
+}
+
+#[cfg(unix)]
+fn is_alive(project: &Path) -> bool {
+    let Ok(text) = fs::read_to_string(project.join("pid")) else {
+        return false;
+    };
+    let pid = rustix::process::Pid::from_raw(text.trim().parse().unwrap()).unwrap();
+    rustix::process::test_kill_process(pid).is_ok()
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_cancels_in_good_order() {
+    let workspace = hangs();
+    let (mut child, mut lines) = hanging(&workspace);
+    interrupt(&child);
+    assert!(lines.any(|line| line.contains("\"ended\"") && line.contains("\"cancelled\"")));
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!is_alive(&workspace.project()));
+    workspace
+        .outrigger(&["show", "last"])
+        .with_code(0)
+        .says("Cancelled");
+}
