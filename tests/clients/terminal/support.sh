@@ -47,7 +47,7 @@ screen() {
 # shows TEXT: waits until the screen has it.
 shows() {
     local tries
-    for ((tries = 0; tries < 600; tries++)); do
+    for ((tries = 0; tries < 200; tries++)); do
         if screen | grep -qF -- "$1"; then
             passed=$((passed + 1))
             echo "ok   the screen shows: $1"
@@ -64,7 +64,7 @@ shows() {
 # holds TEXT: waits until the file has exactly this text.
 holds() {
     local tries
-    for ((tries = 0; tries < 600; tries++)); do
+    for ((tries = 0; tries < 200; tries++)); do
         if printf "$1" | cmp -s - "$project/src/lib.rs"; then
             passed=$((passed + 1))
             echo "ok   the file is as the run left it"
