@@ -166,6 +166,16 @@ M.subcommands = {
       return ids(require('outrigger.runs').unfinished())
     end,
   },
+  resume = {
+    run = function(arguments)
+      require('outrigger.runs').resume(arguments)
+    end,
+    complete = function()
+      return ids(vim.tbl_filter(function(item)
+        return not item.over or item.status == 'interrupted'
+      end, require('outrigger.runs').all()))
+    end,
+  },
   questions = {
     run = function()
       local questions = require('outrigger.questions')

@@ -83,8 +83,7 @@ local function show(diff)
   local path = diff.question.kind.path:gsub('%%', '%%%%')
   local unsaved = diff.question.kind.unsaved and ' (unsaved text included)' or ''
   vim.wo[diff.left_window][0].winbar = (' yours: %s%s '):format(path, unsaved)
-  vim.wo[diff.right_window][0].winbar =
-    ' proposal · :Outrigger accept or keep · g? keys '
+  vim.wo[diff.right_window][0].winbar = ' proposal · :Outrigger accept or keep · g? keys '
   for _, window in ipairs({ diff.left_window, diff.right_window }) do
     vim.api.nvim_win_call(window, function()
       vim.cmd('diffthis')

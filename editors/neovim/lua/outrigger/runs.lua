@@ -108,6 +108,11 @@ local apply = {
     run.status = event.to
     run.waiting = event.waiting
   end,
+  resumed = function(run)
+    run.over = false
+    run.outcome = nil
+    run.summary = nil
+  end,
   modelReplied = function(run, event)
     local usage = event.turn.usage or {}
     run.tokens = run.tokens + (usage.input or 0) + (usage.output or 0)
@@ -350,6 +355,17 @@ function M.cancel(run, done)
     if done then
       done(result.outcome)
     end
+  end)
+end
+
+--- Takes up a run whose process had ended.
+---@param run_id string empty: the only one
+function M.resume(run_id)
+  client_module.with(function(client)
+    client_module.request(client, 'workspace/executeCommand', {
+      command = 'outrigger.resume',
+      arguments = run_id ~= '' and { run_id } or nil,
+    })
   end)
 end
 
