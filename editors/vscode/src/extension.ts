@@ -36,7 +36,7 @@ export function activate(context: vscode.ExtensionContext): OutriggerApi {
     });
     const approval = new Approval(sidecars);
     const threads = new Threads(sidecars);
-    const panel = new PanelHost(sidecars, context.extensionUri);
+    const panel = new PanelHost(sidecars, context.extensionUri, context.workspaceState);
     const attention = new Attention(sidecars, approval, threads, () => panel.isVisible);
     const starting = new Starting(sidecars, context.workspaceState);
     const changes = new ChangesView(sidecars);

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import { answerInWords } from './answers';
-import type { FromPanel, ToPanel } from './panelMessages';
+import type { FromPanel, PanelMemory, ToPanel } from './panelMessages';
 import { panelState } from './panelView';
 import { cameTooLate, failureText, type Sidecars } from './sidecars';
 
@@ -11,6 +11,7 @@ import { cameTooLate, failureText, type Sidecars } from './sidecars';
 const PACE_MS = 100;
 /** Rows sent at once: more would keep the panel busy for longer than a person notices. */
 const ROWS_AT_ONCE = 2000;
+const MEMORY = 'outrigger.panel';
 
 export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable {
     #view: vscode.WebviewView | undefined;
@@ -18,13 +19,21 @@ export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable 
     #selected: string | undefined;
     /** Run and number of timeline rows that the panel has. */
     #sent: { runId: string; rows: number } | undefined;
-    readonly #subscription: vscode.Disposable;
+    readonly #subscriptions: vscode.Disposable[];
 
     constructor(
         private readonly sidecars: Sidecars,
         private readonly extensionUri: vscode.Uri,
+        private readonly memory: vscode.Memento,
     ) {
-        this.#subscription = sidecars.onDidChange(() => this.#schedule());
+        this.#subscriptions = [
+            sidecars.onDidChange(() => this.#schedule()),
+            vscode.workspace.onDidChangeConfiguration((change) => {
+                if (change.affectsConfiguration('outrigger')) {
+                    this.#schedule();
+                }
+            }),
+        ];
     }
 
     get isVisible(): boolean {
@@ -63,13 +72,19 @@ export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable 
 
     dispose(): void {
         clearTimeout(this.#timer);
-        this.#subscription.dispose();
+        for (const subscription of this.#subscriptions) {
+            subscription.dispose();
+        }
     }
 
     async #receive(message: FromPanel): Promise<void> {
         const question = 'questionId' in message ? this.sidecars.state.openQuestion(message.questionId) : undefined;
         switch (message.type) {
+            case 'remember':
+                await this.memory.update(MEMORY, message.memory);
+                break;
             case 'ready':
+                this.#post({ type: 'memory', memory: this.memory.get<PanelMemory>(MEMORY, { prompt: '', drafts: {} }) });
                 this.#selected = message.selected ?? this.#selected;
                 this.#sent = undefined;
                 this.#send();

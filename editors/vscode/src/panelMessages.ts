@@ -63,7 +63,17 @@ export interface PanelState {
     selected?: RunDetail;
 }
 
+/** What the panel must not forget. */
+export interface PanelMemory {
+    prompt: string;
+    selected?: string;
+    /** What was typed and not sent, by question. */
+    drafts: Record<string, string>;
+}
+
 export type ToPanel =
+    /** What the panel remembered in its last life; sent once, before anything else. */
+    | { type: 'memory'; memory: PanelMemory }
     | { type: 'state'; state: PanelState }
     /** Rows of a timeline, to be put at index `from`; what was there from that index on goes. */
     | { type: 'rows'; runId: string; from: number; rows: TimelineRow[] }
@@ -88,6 +98,8 @@ export type PanelCommand = (typeof panelCommands)[number];
 
 export type FromPanel =
     | { type: 'ready'; selected?: string }
+    /** VS Code keeps a panel's own memory only when it ends in good order. */
+    | { type: 'remember'; memory: PanelMemory }
     | { type: 'start'; prompt: string }
     | { type: 'select'; runId: string }
     | { type: 'answer'; questionId: string; answer: AnswerInput }

@@ -268,7 +268,8 @@ export class Sidecars implements vscode.Disposable {
         for (const run of this.state.runs.values()) {
             if (!isOver(run)) {
                 this.#activeIds.add(run.runId);
-            } else if (this.#activeIds.delete(run.runId)) {
+            } else if ((run.end ?? run.status === 'interrupted') && this.#activeIds.delete(run.runId)) {
+                // The status changes one event before its reasons are told.
                 this.#ended.fire(run);
             }
         }

@@ -42,7 +42,9 @@ export class Threads implements vscode.Disposable {
             return;
         }
         const { start, end } = place.range;
-        const range = new vscode.Range(start.line, start.utf16, end.line, end.utf16);
+        // Whole lines end before the next one begins, and the thread shall be below the line that it is about.
+        const last = end.utf16 === 0 && end.line > start.line ? [end.line - 1, start.utf16] : [end.line, end.utf16];
+        const range = new vscode.Range(start.line, start.utf16, ...(last as [number, number]));
         const body = new vscode.MarkdownString(questionMarkdown(question, offeredAnswers(question)));
         body.isTrusted = { enabledCommands: ['outrigger.answer'] };
         const thread = this.#controller.createCommentThread(uri, range, [

@@ -244,6 +244,21 @@ await test('what was typed is there again', async () => {
     assert.deepEqual(await page.evaluate(() => window.remembered.drafts), { 'r1.q2': 'perhaps' });
     await post({ type: 'state', state: state({ inbox: [] }) });
     await page.getByTestId('question-r1.q2').waitFor({ state: 'detached' });
+    await page.waitForFunction(() => window.sent.some((message) => message.type === 'remember'));
+});
+
+await test('what another life of the panel remembered is taken only when it has no memory of its own', async () => {
+    const memory = { prompt: 'from before', drafts: { 'r1.q2': 'a draft' } };
+    for (const [own, prompt, draft] of [
+        [null, 'from before', 'a draft'],
+        [{ prompt: 'newer', drafts: {} }, 'newer', ''],
+    ]) {
+        await open(themes.dark, own);
+        await post({ type: 'memory', memory });
+        await post({ type: 'state', state: state() });
+        assert.equal(await page.getByRole('textbox', { name: 'In your own words' }).inputValue(), draft);
+        assert.equal(await page.getByRole('textbox', { name: 'What shall be done?' }).inputValue(), prompt);
+    }
 });
 
 for (const [name, theme] of Object.entries(themes)) {

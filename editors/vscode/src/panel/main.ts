@@ -1,21 +1,19 @@
 // The side panel's page. It holds no truth of its own: what it shows comes as a whole from the extension, what is pressed
 // goes there. It remembers only the chosen run and what was typed and not sent.
 
-import type { FromPanel, PanelState, ToPanel } from '../panelMessages';
+import type { FromPanel, PanelMemory, PanelState, ToPanel } from '../panelMessages';
 import { button, element, setText } from './elements';
 import { Inbox } from './questions';
 import { RunDetails, RunList } from './runs';
 import { Timeline } from './timeline';
 
-interface Memory {
-    prompt: string;
-    selected?: string;
-    drafts: Record<string, string>;
-}
-
-const editor = acquireVsCodeApi<Memory>();
-const memory: Memory = editor.getState() ?? { prompt: '', drafts: {} };
-const remember = () => editor.setState(memory);
+const editor = acquireVsCodeApi<PanelMemory>();
+const own = editor.getState();
+const memory: PanelMemory = own ?? { prompt: '', drafts: {} };
+const remember = () => {
+    editor.setState(memory);
+    editor.postMessage({ type: 'remember', memory } satisfies FromPanel);
+};
 const send = (message: FromPanel) => {
     if (message.type === 'select') {
         memory.selected = message.runId;
@@ -127,6 +125,14 @@ function forget(state: PanelState): void {
 
 window.addEventListener('message', ({ data }: MessageEvent<ToPanel>) => {
     switch (data.type) {
+        case 'memory':
+            // Its own memory, where it has one, is newer.
+            if (!own && prompt.value === '') {
+                Object.assign(memory.drafts, data.memory.drafts);
+                memory.prompt = data.memory.prompt;
+                prompt.value = memory.prompt;
+            }
+            break;
         case 'state':
             show(data.state);
             break;

@@ -142,6 +142,23 @@ test('a run edits what is open: unsaved text stays, one undo step, saved', async
     await closeAll();
 });
 
+test('how a run ended is said once', async () => {
+    const said: string[] = [];
+    const original = vscode.window.showInformationMessage;
+    const window = vscode.window as { showInformationMessage: unknown };
+    window.showInformationMessage = (text: string) => {
+        said.push(text);
+        return Promise.resolve(undefined);
+    };
+    try {
+        await ended(await start(done('All is well.')));
+        await until('the message', () => said.length > 0);
+    } finally {
+        window.showInformationMessage = original;
+    }
+    assert.deepEqual(said, ['do job 2: succeeded. All is well.']);
+});
+
 test('saving on request does not format', async () => {
     await vscode.workspace.getConfiguration('files').update('trimTrailingWhitespace', true, vscode.ConfigurationTarget.Workspace);
     const uri = put('spaces.txt', 'a  \nb\n');

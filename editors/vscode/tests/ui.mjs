@@ -1,0 +1,322 @@
+// The workbench as a person sees it: node tests/ui.mjs VSCODE OUTRIGGER VSIX SHOTS
+
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join, resolve } from 'node:path';
+import { done, openBrowser, script, shown, startVsCode, temporaryFolder, tool, writeFiles } from './harness.mjs';
+
+const [vscode, program, vsix, shots] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+const CRATE = '[package]\nname = "orbit"\nversion = "0.1.0"\nedition = "2021"\n[workspace]\n';
+const PARSE = `//! Reads numbers.
+
+/// The number that a text says.
+pub fn parse(text: &str) -> Result<u32, String> {
+    text.trim().parse().map_err(|_| "no number".to_owned())
+}
+
+/// The sum of all lines.
+pub fn sum(text: &str) -> Result<u32, String> {
+    text.lines().map(parse).sum()
+}
+`;
+const NOTES = 'one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n';
+
+const scripts = temporaryFolder();
+let scriptCount = 0;
+
+const server = await startVsCode({
+    vscode,
+    extensions: [resolve(vsix)],
+    files: {
+        'Cargo.toml': CRATE,
+        'src/lib.rs': PARSE,
+        'notes.txt': NOTES,
+        'list.json': '{ "name": "é",, }\n',
+        '.vscode/settings.json': '{}',
+    },
+    settings: { 'workbench.colorTheme': 'Default Dark Modern', 'comments.openView': 'never', 'editor.lightbulb.enabled': 'on' },
+    machine: { 'outrigger.path': resolve(program) },
+});
+const { browser, page, outside } = await openBrowser();
+let passed = 0;
+let failed = 0;
+
+async function test(name, act) {
+    const began = Date.now();
+    try {
+        await act();
+        passed += 1;
+        console.log(`ok   ${name} (${Date.now() - began} ms)`);
+    } catch (error) {
+        failed += 1;
+        console.log(`FAIL ${name}\n${error.stack}`);
+        await page.screenshot({ path: join(shots, `failed-${name.replace(/\W+/g, '-')}.png`) });
+    }
+}
+const shoot = (name) => page.screenshot({ path: join(shots, `${name}.png`) });
+
+/** Makes these turns what the next run's model says. */
+async function model(...turns) {
+    scriptCount += 1;
+    const name = `${scriptCount}.script.jsonl`;
+    writeFiles(scripts, { [name]: script(...turns) });
+    const settings = { 'outrigger.model': `scripted:${join(scripts, name)}` };
+    writeFileSync(join(server.workspace, '.vscode/settings.json'), JSON.stringify(settings));
+    // The panel shows what the extension has read.
+    await panel().getByText(`Model: scripted:${join(scripts, name)}`).waitFor();
+}
+
+async function command(title) {
+    await page.keyboard.press('F1');
+    const input = page.locator('.quick-input-widget input.input');
+    await input.waitFor();
+    await input.fill(`>${title}`);
+    await page.locator('.quick-input-list .monaco-list-row', { hasText: title }).first().waitFor();
+    await page.keyboard.press('Enter');
+}
+
+async function openFile(name) {
+    await page.keyboard.press('Control+p');
+    const input = page.locator('.quick-input-widget input.input');
+    await input.waitFor();
+    await input.fill(name);
+    await page.locator('.quick-input-list .monaco-list-row', { hasText: name.split('/').at(-1) }).first().waitFor();
+    await page.keyboard.press('Enter');
+    await page.locator('.tab.active', { hasText: name.split('/').at(-1) }).waitFor();
+}
+
+/** Whether VS Code's storage in the browser holds a text; runs in the page. */
+async function isStored(text) {
+    const all = (request) => new Promise((resolve, reject) => {
+        request.onsuccess = () => resolve(request.result);
+        request.onerror = () => reject(request.error);
+    });
+    for (const { name } of await indexedDB.databases()) {
+        const database = await all(indexedDB.open(name));
+        const stores = [...database.objectStoreNames];
+        const values = await Promise.all(stores.map((store) => all(database.transaction(store).objectStore(store).getAll())));
+        database.close();
+        if (JSON.stringify(values).includes(text)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const panel = () => page.frameLocator('iframe.webview.ready[src*="outrigger"]').frameLocator('#active-frame');
+const status = (text) => page.locator('.statusbar-item', { hasText: text }).first();
+const details = () => panel().getByTestId('details');
+const showPanel = async () => {
+    if (!(await page.locator('iframe.webview.ready[src*="outrigger"]').isVisible())) {
+        await page.locator('.activitybar .action-label[aria-label^="Outrigger"]').click();
+    }
+    await panel().locator('#prompt').waitFor();
+};
+const startInPanel = async (prompt) => {
+    await panel().locator('#prompt').fill(prompt);
+    await page.keyboard.press('Control+Enter');
+    await details().locator('h2', { hasText: prompt }).waitFor();
+};
+const toast = (text) => page.locator('.notification-toast', { hasText: text }).first();
+const ended = (word) => details().getByTestId('state').getByText(word, { exact: true }).waitFor();
+const dismissToasts = () => command('Notifications: Clear All Notifications');
+
+try {
+    await page.goto(server.address('list.json'));
+    await page.locator('.monaco-workbench').waitFor();
+
+    await test('the sidecar is ready and the panel says what to do', async () => {
+        await status('Outrigger').waitFor({ timeout: 60_000 });
+        await showPanel();
+        await panel().getByRole('button', { name: 'Try a demo run' }).waitFor();
+    });
+
+    await test('a run is started from the lightbulb and mends the problem', async () => {
+        await model(
+            tool('c1', 'read', { path: 'list.json' }),
+            tool('c2', 'edit', { path: 'list.json', edits: [{ old: ',,', new: '' }] }),
+            done('The second comma is gone.'),
+        );
+        const line = page.locator('.monaco-editor .view-line').first();
+        await line.click();
+        await page.locator('.squiggly-error').first().waitFor();
+        await page.keyboard.press('F8');
+        await page.keyboard.press('Escape');
+        await page.keyboard.press('Control+.');
+        const item = page.locator('.action-widget .monaco-list-row', { hasText: 'with Outrigger' }).first();
+        await item.waitFor();
+        await shoot('lightbulb');
+        await page.keyboard.press('ArrowDown');
+        await page.keyboard.press('ArrowUp');
+        await item.click();
+        await toast('The second comma is gone').waitFor();
+        await page.locator('.squiggly-error').first().waitFor({ state: 'detached' });
+        assert.equal(readFileSync(join(server.workspace, 'list.json'), 'utf8'), '{ "name": "é" }\n');
+        await dismissToasts();
+    });
+
+    await test('a squiggle shows what the run broke, and the panel shows the run', async () => {
+        await openFile('src/lib.rs');
+        await model(
+            tool('c0', 'plan', {
+                items: [
+                    { title: 'Find where the error is made', state: 'done' },
+                    { title: 'Carry the line number', state: 'in_progress' },
+                    { title: 'Check it', state: 'pending' },
+                ],
+            }),
+            tool('c1', 'read', { path: 'src/lib.rs' }),
+            tool('c2', 'edit', { path: 'src/lib.rs', edits: [{ old: '"no number".to_owned()', new: '7' }] }),
+            shown('E0308', tool('c3', 'ask', {
+                question: 'Shall lines count from 0 or from 1?',
+                choices: ['From 0', 'From 1'],
+                path: 'src/lib.rs',
+                line: 4,
+            })),
+            shown('From 1', tool('c4', 'edit', { path: 'src/lib.rs', edits: [{ old: '_| 7', new: '_| "line 1: no number".to_owned()' }] })),
+            done('The error names the line now.'),
+        );
+        await startInPanel('Make the error of parse() say which line is wrong.');
+        await page.locator('.squiggly-error').first().waitFor({ timeout: 60_000 });
+        await panel().getByRole('heading', { name: 'Shall lines count from 0 or from 1?' }).waitFor();
+        await details().getByText('Carry the line number').waitFor();
+        await details().getByText('E0308').first().waitFor();
+        await status('1 question').waitFor();
+    });
+
+    await test('the blocker is a comment at its line, and is answered there', async () => {
+        const thread = page.locator('.review-widget');
+        await thread.getByText('Shall lines count from 0 or from 1?').first().waitFor();
+        await shoot('run');
+        await thread.getByRole('link', { name: 'From 1' }).or(thread.locator('a', { hasText: 'From 1' })).first().click();
+        await thread.waitFor({ state: 'detached' });
+        await panel().getByRole('heading', { name: 'Shall lines count from 0 or from 1?' }).waitFor({ state: 'detached' });
+        await ended('succeeded');
+        await details().getByText('From 1 –').waitFor();
+        await page.locator('.squiggly-error').first().waitFor({ state: 'detached' });
+        assert.match(readFileSync(join(server.workspace, 'src/lib.rs'), 'utf8'), /line 1: no number/);
+        await shoot('run-ended');
+        await dismissToasts();
+    });
+
+    await test('another is answered with words in the comment', async () => {
+        await model(
+            tool('c1', 'ask', { question: 'What is the port?', choices: [], path: 'src/lib.rs', line: 1 }),
+            shown('neunundneunzig', done('Noted.')),
+        );
+        await startInPanel('Ask for the port.');
+        const thread = page.locator('.review-widget');
+        await thread.getByText('What is the port?').first().waitFor();
+        await thread.locator('.review-thread-reply-button').click();
+        await page.keyboard.type('neunundneunzig');
+        await thread.locator('.comment-form .monaco-button', { hasText: 'Answer' }).click();
+        await thread.waitFor({ state: 'detached' });
+        await ended('succeeded');
+        await dismissToasts();
+    });
+
+    await test('another is answered with words in the panel', async () => {
+        await model(tool('c1', 'ask', { question: 'Which colour?', choices: ['Red'], path: null, line: null }), shown('grün', done('Painted.')));
+        await startInPanel('Ask for a colour.');
+        await panel().getByRole('textbox', { name: 'In your own words' }).fill('grün');
+        await panel().getByRole('button', { name: 'Answer' }).click();
+        await ended('succeeded');
+        await details().getByText('grün –').waitFor();
+        await dismissToasts();
+    });
+
+    await test('one of two changes is approved in the diff', async () => {
+        await openFile('notes.txt');
+        await page.locator('.monaco-editor .view-line').first().click();
+        await page.keyboard.press('Control+Home');
+        await page.keyboard.type('not saved 漢\n');
+        await page.locator('.tab.active.dirty').waitFor();
+        const text = `not saved 漢\n${NOTES}`;
+        await model(
+            tool('c1', 'write', { path: 'notes.txt', content: text.replace('two', 'ZWEI').replace('eight', 'ACHT') }),
+            shown('1 of your 2 changes', done('One of two.')),
+        );
+        await startInPanel('Translate the notes.');
+        await panel().getByRole('button', { name: 'Review the change' }).click();
+        await page.locator('.tab.active', { hasText: 'Overwrite notes.txt?' }).waitFor();
+        const right = page.locator('.monaco-diff-editor .editor.modified');
+        await right.locator('.view-line', { hasText: 'ACHT' }).waitFor();
+        await page.locator('.monaco-diff-editor .editor.original .view-line', { hasText: 'not saved' }).waitFor();
+        await shoot('diff');
+        await right.locator('.view-line', { hasText: 'ACHT' }).click();
+        await command('Outrigger: Use Mine Here');
+        await right.locator('.view-line', { hasText: 'eight' }).waitFor();
+        await shoot('diff-one-of-two');
+        await page.locator('.editor-actions .action-label[aria-label^="Accept This Version"]').click();
+        await page.locator('.tab', { hasText: 'Overwrite notes.txt?' }).waitFor({ state: 'detached' });
+        await ended('succeeded');
+        assert.equal(readFileSync(join(server.workspace, 'notes.txt'), 'utf8'), text.replace('two', 'ZWEI'));
+        await dismissToasts();
+    });
+
+    await test('a question that nothing shows is a notification with its answers', async () => {
+        await model(tool('c1', 'command', { command: 'echo again' }), done('Not again.'));
+        await page.locator('.activitybar .action-label[aria-label^="Explorer"]').click();
+        await page.locator('.explorer-folders-view').waitFor();
+        await command('Outrigger: Start a Run…');
+        await page.locator('.quick-input-widget input.input').fill('Say it again.');
+        await page.keyboard.press('Enter');
+        await toast('echo again').waitFor();
+        await shoot('notification');
+        await toast('echo again').locator('a', { hasText: /not run/i }).click();
+        await toast('echo again').waitFor({ state: 'detached' });
+        await toast('Not again.').waitFor();
+        await dismissToasts();
+        await showPanel();
+    });
+
+    await test('a run is stopped in the panel', async () => {
+        writeFileSync(join(server.workspace, 'slow.sh'), 'sleep 600\n');
+        await model(tool('c1', 'command', { command: 'sh slow.sh' }), done('Never.'));
+        await startInPanel('Wait for long.');
+        await panel().getByRole('button', { name: 'Run it', exact: true }).click();
+        await details().getByText('waits for a tool').waitFor();
+        await details().getByRole('button', { name: 'Stop' }).click();
+        await ended('cancelled');
+        await details().getByRole('button', { name: 'Stop' }).waitFor({ state: 'hidden' });
+    });
+
+    await test('what was typed is kept over a reload, and the diff is there again', async () => {
+        await panel().locator('#prompt').fill('Half a thought, ü');
+        // VS Code writes a moment later what extensions keep.
+        await page.waitForFunction(isStored, 'Half a thought, ü');
+        await page.reload();
+        await status('Outrigger').waitFor({ timeout: 60_000 });
+        await showPanel();
+        assert.equal(await panel().locator('#prompt').inputValue(), 'Half a thought, ü');
+        await panel().locator('#prompt').fill('');
+    });
+
+    await test('high contrast: everybody can use the panel', async () => {
+        await command('Preferences: Color Theme');
+        await page.locator('.quick-input-list .monaco-list-row', { hasText: 'High Contrast' }).first().waitFor();
+        await page.keyboard.type('Dark High Contrast');
+        await page.keyboard.press('Enter');
+        await page.locator('.monaco-workbench.hc-black').waitFor();
+        await model(tool('c1', 'ask', { question: 'Is it readable?', choices: ['Yes'], path: null, line: null }), done('Good.'));
+        await startInPanel('Ask whether it is readable.');
+        await panel().getByRole('button', { name: 'Yes' }).waitFor();
+        await shoot('high-contrast');
+        const [frame] = page.frames().filter((one) => one.url().includes('outrigger') && one.parentFrame()?.parentFrame());
+        await frame.evaluate(axe);
+        const { violations } = await frame.evaluate(() => window.axe.run());
+        assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`), []);
+        await panel().getByRole('button', { name: 'Yes' }).click();
+        await ended('succeeded');
+    });
+
+    await test('no request left the machine', () => assert.deepEqual(outside, []));
+} finally {
+    await browser.close();
+    await server.stop();
+}
+console.log(`ui: ${passed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
