@@ -10,6 +10,7 @@ mod gather;
 mod load;
 mod perform;
 mod record;
+mod secrets;
 mod write;
 
 use std::path::PathBuf;
@@ -29,7 +30,6 @@ use crate::kernel::input::{Command, DocumentNews};
 use crate::kernel::path::RelPath;
 use crate::kernel::question::Answer;
 use crate::model::Models;
-use crate::store::mask::MaskError;
 use crate::store::state_dir::{StateDir, StateDirError};
 
 /// Where an app works and what with.
@@ -50,8 +50,6 @@ pub enum StartError {
     },
     #[error("failed to {0}")]
     State(#[from] StateDirError),
-    #[error("failed to {0}")]
-    Mask(#[from] MaskError),
     #[error("failed to start a thread: {0}")]
     Thread(std::io::Error),
 }

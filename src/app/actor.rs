@@ -13,6 +13,7 @@ use super::clock::Clock;
 use super::load;
 use super::perform::Performer;
 use super::record::Recorder;
+use super::secrets::Secrets;
 use super::{App, Config, EditOrder, Notice, StartError};
 use crate::gates::Gates;
 use crate::kernel::effect::{Effect, Refusal, RefusalKind, Reply};
@@ -24,7 +25,6 @@ use crate::kernel::path::RelPath;
 use crate::kernel::time::Moment;
 use crate::kernel::tool::ToolUse;
 use crate::kernel::{State, step};
-use crate::store::mask::Mask;
 use crate::store::transcript::TranscriptError;
 use crate::workspace::Workspace;
 
@@ -85,12 +85,12 @@ pub fn spawn(
     })?;
     let state = Arc::clone(&app.state);
     workspace.keep_out_of(state.path());
-    let mask = Arc::new(Mask::of_workspace(&config.root)?);
+    let secrets = Arc::new(Secrets::new(config.root.clone()));
     let cache = state.path().join("cache");
     let actor = Actor {
         clock: Clock::new(),
         state: State::default(),
-        recorder: Recorder::new(state, Arc::clone(&mask)),
+        recorder: Recorder::new(state, Arc::clone(&secrets)),
         performer: Performer {
             app,
             runtime: Handle::current(),
@@ -106,7 +106,7 @@ pub fn spawn(
         watches: Vec::new(),
         ticking: None,
     };
-    load::unfinished(actor.performer.app.clone(), mask);
+    load::unfinished(actor.performer.app.clone(), secrets);
     let started = thread::Builder::new()
         .name("app".to_owned())
         .spawn(move || actor.run(mailbox));

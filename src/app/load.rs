@@ -4,22 +4,22 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::App;
+use super::secrets::Secrets;
 use crate::kernel::event::{Record, RunEvent};
 use crate::kernel::ids::RunId;
-use crate::store::mask::Mask;
 use crate::store::transcript::{Transcript, TranscriptError, read};
 
 /// Looks for them beside everything else; each is posted as it is found.
-pub fn unfinished(app: App, mask: Arc<Mask>) {
+pub fn unfinished(app: App, secrets: Arc<Secrets>) {
     let looked = std::thread::Builder::new()
         .name("load".to_owned())
-        .spawn(move || look(&app, &mask));
+        .spawn(move || look(&app, &secrets));
     if let Err(error) = looked {
         tracing::error!("failed to look for unfinished runs: {error}");
     }
 }
 
-fn look(app: &App, mask: &Arc<Mask>) {
+fn look(app: &App, secrets: &Secrets) {
     let Ok(entries) = std::fs::read_dir(app.state.runs()) else {
         return;
     };
@@ -30,7 +30,7 @@ fn look(app: &App, mask: &Arc<Mask>) {
             .filter(|_| path.extension().is_some_and(|end| end == "jsonl"))
             .map(RunId::new);
         let Some(run) = run else { continue };
-        match records(&path, mask) {
+        match records(&path, secrets) {
             Ok(Some(records)) => app.load(run, records),
             Ok(None) => {}
             Err(error) => tracing::error!(%run, "failed to {error}"),
@@ -39,9 +39,9 @@ fn look(app: &App, mask: &Arc<Mask>) {
 }
 
 /// All records of a run that has no end and that no other process works on.
-fn records(path: &Path, mask: &Arc<Mask>) -> Result<Option<Vec<Record>>, TranscriptError> {
+fn records(path: &Path, secrets: &Secrets) -> Result<Option<Vec<Record>>, TranscriptError> {
     // Opening tells whether another process writes it, and mends its end; it is let go again at once.
-    let found = match Transcript::open_append(path, Arc::clone(mask)) {
+    let found = match Transcript::open_append(path, secrets.mask()?) {
         Ok((_, found)) => found,
         Err(TranscriptError::Busy(_)) => return Ok(None),
         Err(error) => return Err(error),

@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::secrets::Secrets;
 use crate::kernel::event::{RECORD_VERSION, Record, RunEvent};
 use crate::kernel::ids::RunId;
 use crate::kernel::time::Moment;
-use crate::store::mask::Mask;
 use crate::store::state_dir::StateDir;
 use crate::store::transcript::{Transcript, TranscriptError};
 
 pub struct Recorder {
     state: Arc<StateDir>,
-    mask: Arc<Mask>,
+    secrets: Arc<Secrets>,
     open: HashMap<RunId, Line>,
 }
 
@@ -22,10 +22,10 @@ struct Line {
 }
 
 impl Recorder {
-    pub fn new(state: Arc<StateDir>, mask: Arc<Mask>) -> Self {
+    pub fn new(state: Arc<StateDir>, secrets: Arc<Secrets>) -> Self {
         Self {
             state,
-            mask,
+            secrets,
             open: HashMap::new(),
         }
     }
@@ -43,14 +43,14 @@ impl Recorder {
                 .transcript(run)
                 .ok_or_else(|| TranscriptError::BadName(run.clone()))?;
             let line = if path.exists() {
-                let (transcript, found) = Transcript::open_append(&path, Arc::clone(&self.mask))?;
+                let (transcript, found) = Transcript::open_append(&path, self.secrets.mask()?)?;
                 Line {
                     transcript,
                     last_seq: found.last_seq.unwrap_or_default(),
                 }
             } else {
                 Line {
-                    transcript: Transcript::create(&path, Arc::clone(&self.mask))?,
+                    transcript: Transcript::create(&path, self.secrets.mask()?)?,
                     last_seq: 0,
                 }
             };

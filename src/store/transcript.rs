@@ -23,7 +23,7 @@ use thiserror::Error;
 
 pub use self::read::{BadLine, Page, read};
 use self::tail::Repair;
-use super::mask::Mask;
+use super::mask::{Mask, MaskError};
 use crate::kernel::ids::RunId;
 
 /// Records wait in memory up to this many bytes before they are written without being asked.
@@ -46,6 +46,8 @@ pub enum TranscriptError {
     Busy(PathBuf),
     #[error("name a transcript after the run `{0}`: it is no name of a run")]
     BadName(RunId),
+    #[error("{0}")]
+    Mask(#[from] MaskError),
     #[error("write a record as JSON: {0}")]
     Json(#[from] serde_json::Error),
     #[error(
