@@ -243,7 +243,7 @@ async fn javascript() {
     };
     has("eslint", "a.js:1:19-32 no-undef");
     has("biome", "a.js:1:34-43 lint/suspicious/noDebugger");
-    has("tsc", "a.ts:1:25-26 TS2322");
+    has("tsc", "a.ts:1:24-25 TS2322");
     has("vitest", "a.test.js:2:46-50 AssertionError");
     has("prettier", "a.js:1:0-0 unformatted");
     let mild = report(&reports, "oxlint");
