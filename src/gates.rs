@@ -12,6 +12,7 @@ pub mod cargo;
 pub mod catalogue;
 mod check;
 pub mod columns;
+pub mod detect;
 pub mod disk;
 pub mod environment;
 pub mod facts;
@@ -26,5 +27,5 @@ pub mod reading;
 pub mod run;
 pub mod text;
 
-pub use check::{GateRequest, Gates, Tier};
+pub use check::{GateRequest, Gates, Listed, Tier};
 pub use run::settled;

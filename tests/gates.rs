@@ -14,6 +14,9 @@ mod hostile;
 #[path = "gates/real_cargo.rs"]
 mod real_cargo;
 
+#[path = "gates/real_tools.rs"]
+mod real_tools;
+
 use std::path::PathBuf;
 
 #[test]

@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::outcome::Verdicts;
+use super::facts::{Evidence, Facts};
+use super::kinds::Kind;
 use super::run::ToolCommand;
 use super::text::hash_of;
 use crate::kernel::path::RelPath;
 
-/// 101 is cargo's status for everything that is wrong with the code.
-pub const VERDICTS: Verdicts = Verdicts::COMPILER.findings(&[101]);
 const TIMEOUT: Duration = Duration::from_secs(900);
 const MAX_OUTPUT: usize = 64 * 1024 * 1024;
 
@@ -72,22 +71,13 @@ fn begins_workspace(manifest: &Path) -> bool {
     })
 }
 
-/// The command for one root. The target folder is ours, so that neither the user's builds nor rust-analyzer wait for us.
+/// The command for one root, without arguments. The target folder is ours, so that neither the user's builds nor rust-analyzer wait for us.
 pub fn command(program: PathBuf, root: &Path, cache: &Path) -> ToolCommand {
     let name = hash_of(root.to_string_lossy().as_bytes());
     let target = cache.join("cargo-target").join(name.short());
     ToolCommand {
         program,
-        args: [
-            "check",
-            "--workspace",
-            "--all-targets",
-            "--keep-going",
-            "--message-format",
-            "json",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
+        args: Vec::new(),
         cwd: root.to_owned(),
         env: vec![(
             "CARGO_TARGET_DIR".to_owned(),
@@ -96,6 +86,104 @@ pub fn command(program: PathBuf, root: &Path, cache: &Path) -> ToolCommand {
         timeout: TIMEOUT,
         max_output: MAX_OUTPUT,
     }
+}
+
+/// One of cargo's gates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CargoGate {
+    pub tool: &'static str,
+    pub kind: Kind,
+    pub args: Vec<String>,
+}
+
+/// The gates of one cargo root: `clippy` instead of `check` where the project uses it, the layout where the project has
+/// rules for it or checks it, the tests where there are any.
+pub fn gates(facts: &Facts, clippy_installed: bool) -> Vec<CargoGate> {
+    let gate = |tool, kind, args: &[&str]| CargoGate {
+        tool,
+        kind,
+        args: args.iter().map(|word| (*word).to_owned()).collect(),
+    };
+    let whole = [
+        "--workspace",
+        "--all-targets",
+        "--keep-going",
+        "--message-format",
+        "json",
+    ];
+    let uses_clippy = clippy_installed
+        && facts
+            .first(&[
+                Evidence::File(&["clippy.toml", ".clippy.toml"]),
+                Evidence::Text("Cargo.toml", "lints.clippy"),
+                Evidence::Ci("clippy"),
+            ])
+            .is_some();
+    let mut gates = Vec::new();
+    if uses_clippy {
+        gates.push(gate(
+            "clippy",
+            Kind::Types,
+            &[&["clippy"][..], &whole].concat(),
+        ));
+    } else {
+        gates.push(gate(
+            "cargo-check",
+            Kind::Types,
+            &[&["check"][..], &whole].concat(),
+        ));
+    }
+    let lays_out = facts.first(&[
+        Evidence::File(&["rustfmt.toml", ".rustfmt.toml"]),
+        Evidence::Ci("rustfmt"),
+        Evidence::Ci("cargo fmt"),
+    ]);
+    if lays_out.is_some() {
+        gates.push(gate(
+            "rustfmt",
+            Kind::Layout,
+            &["fmt", "--check", "--all", "--", "--color", "never"],
+        ));
+    }
+    if has_tests(facts.root()) {
+        gates.push(gate(
+            "cargo-test",
+            Kind::Tests,
+            &[
+                "test",
+                "--workspace",
+                "--no-fail-fast",
+                "--message-format",
+                "json",
+            ],
+        ));
+    }
+    gates
+}
+
+/// Whether any Rust file below `root` has a test.
+fn has_tests(root: &Path) -> bool {
+    ignore::WalkBuilder::new(root)
+        .require_git(false)
+        .filter_entry(|entry| entry.file_name() != "target")
+        .build()
+        .flatten()
+        .filter(|entry| {
+            entry
+                .path()
+                .extension()
+                .is_some_and(|ending| ending == "rs")
+        })
+        .take(5000)
+        .any(|entry| {
+            std::fs::read(entry.path())
+                .is_ok_and(|text| text.windows(7).any(|window| window == b"#[test]"))
+        })
+}
+
+/// Gates that let cargo resolve dependencies, and so may leave a lock file.
+pub fn may_write_lock_file(tool: &str) -> bool {
+    matches!(tool, "cargo-check" | "clippy" | "cargo-test" | "nextest")
 }
 
 /// Keeps a check from leaving a `Cargo.lock` in a project that has none.

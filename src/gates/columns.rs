@@ -5,7 +5,7 @@
 
 use unicode_width::UnicodeWidthChar;
 
-use super::text::{Glyph, LineRule, SourceText, glyphs};
+use super::text::{Counted, Glyph, LineRule, SourceText, glyphs};
 
 /// What one column is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -118,7 +118,15 @@ impl Columns {
             return text.body().len();
         };
         let target = self.column_index(text, index, column);
-        span.start + offset_in_line(text.slice_bytes(span), self.unit, target)
+        let at = match self.unit {
+            Unit::Bytes => text.floor(span.start.saturating_add(target)),
+            Unit::CodePoints => text.advance(span.start, Counted::CodePoints, target),
+            Unit::Utf16 => text.advance(span.start, Counted::Utf16, target),
+            Unit::Tabbed(_) | Unit::Display(_) => {
+                span.start + offset_in_line(text.slice_bytes(span.clone()), self.unit, target)
+            }
+        };
+        at.min(span.end)
     }
 
     /// Offset after the last character of a range whose end the tool calls (`line`, `column`).

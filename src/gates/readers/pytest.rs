@@ -165,10 +165,14 @@ fn syntax_place(reading: &Reading<'_>, syntax: &Syntax) -> Option<Place> {
     let named = reading.locator.find(syntax.file.as_deref()?)?;
     named.text.as_ref()?;
     let positive = |number: Option<i64>| number.filter(|number| *number > 0);
-    let span = Span::from_numbers(
-        (positive(syntax.line), positive(syntax.col)),
-        (positive(syntax.end_line), positive(syntax.end_col)),
-    );
+    // Python gives a point as a range that ends where it starts.
+    let is_point = syntax.end_line == syntax.line && syntax.end_col <= syntax.col;
+    let end = if is_point {
+        (None, None)
+    } else {
+        (positive(syntax.end_line), positive(syntax.end_col))
+    };
+    let span = Span::from_numbers((positive(syntax.line), positive(syntax.col)), end);
     Some(place(&named, &SYNTAX, span))
 }
 
