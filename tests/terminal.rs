@@ -346,3 +346,88 @@ fn an_interrupt_cancels_in_good_order() {
         .with_code(0)
         .says("Cancelled");
 }
+
+/// A person at a terminal: types the answers, each when a prompt stands there. Gives all that was shown.
+#[cfg(unix)]
+fn at_a_terminal(mut command: Command, answers: &[&str]) -> (Option<i32>, String) {
+    use std::io::{Read, Write};
+    use std::os::fd::OwnedFd;
+
+    let flags = rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY;
+    let person: OwnedFd = rustix::pty::openpt(flags).unwrap();
+    rustix::pty::grantpt(&person).unwrap();
+    rustix::pty::unlockpt(&person).unwrap();
+    let name = rustix::pty::ptsname(&person, Vec::new()).unwrap();
+    let terminal = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(name.to_str().unwrap())
+        .unwrap();
+    let mut child = command
+        .env_remove("NO_COLOR")
+        .env("TERM", "xterm")
+        .stdin(terminal.try_clone().unwrap())
+        .stdout(terminal.try_clone().unwrap())
+        .stderr(terminal)
+        .spawn()
+        .unwrap();
+    // The terminal's end is only seen when nobody holds it any more.
+    drop(command);
+    let mut person = fs::File::from(person);
+    let mut shown = Vec::new();
+    let mut bytes = [0; 4096];
+    let mut answers = answers.iter();
+    let mut prompts = 0;
+    while let Ok(count @ 1..) = person.read(&mut bytes) {
+        shown.extend_from_slice(&bytes[..count]);
+        let there = String::from_utf8_lossy(&shown).matches("\n  > ").count();
+        while prompts < there {
+            prompts += 1;
+            if let Some(answer) = answers.next() {
+                writeln!(person, "{answer}").unwrap();
+            }
+        }
+    }
+    let code = child.wait().unwrap().code();
+    (code, String::from_utf8_lossy(&shown).into_owned())
+}
+
+#[cfg(unix)]
+#[test]
+fn a_person_at_a_terminal_is_asked() {
+    use std::os::unix::fs::PermissionsExt;
+    let workspace = Workspace::new(&[
+        tool(
+            "w1",
+            "write",
+            json!({ "path": "a.txt", "content": "theirs\n" }),
+        ),
+        asks(),
+        done(&["The user answered: as you like"]),
+    ]);
+    fs::write(workspace.project().join("a.txt"), "mine\n").unwrap();
+    let editor = workspace.folder.path().join("editor");
+    fs::write(&editor, "#!/bin/sh\necho mine, too >> \"$1\"\n").unwrap();
+    fs::set_permissions(&editor, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = workspace.command(&[
+        "run",
+        "--model",
+        "scripted:../model.script.jsonl",
+        "write it",
+    ]);
+    command.env("EDITOR", &editor).env_remove("VISUAL");
+    let (code, shown) = at_a_terminal(command, &["what?", "e", "as you like"]);
+    assert_eq!(code, Some(5), "{shown}");
+    for text in [
+        "`what?` is none of a, k, s",
+        "\u{1b}[31m-mine",
+        "\u{1b}[32m+theirs",
+        "take an edited version",
+        "as you like",
+        "Succeeded",
+    ] {
+        assert!(shown.contains(text), "no {text:?} in:\n{shown}");
+    }
+    let text = fs::read_to_string(workspace.project().join("a.txt")).unwrap();
+    assert_eq!(text, "theirs\nmine, too\n");
+}

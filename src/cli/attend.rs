@@ -141,7 +141,8 @@ impl Attendant {
                     // Its end comes as an event.
                     drop(self.app.cancel(self.run.clone(), BY));
                 }
-                _ = ticks.tick() => self.status.draw(),
+                // Not over a prompt and what is being typed there.
+                _ = ticks.tick(), if self.asked.is_none() => self.status.draw(),
             }
         }
     }
