@@ -2,7 +2,6 @@
 local M = {
   passed = 0,
   failed = 0,
-  skipped = 0,
   after_failure = {}, ---@type (fun())[]
 }
 
@@ -28,27 +27,6 @@ function M.test(name, body)
   end
   io.stdout:write((ok and 'ok   ' or 'FAIL ') .. name .. (ok and '' or '\n' .. tostring(problem)) .. '\n')
   io.stdout:flush()
-end
-
---- A test of something that is known not to work yet, outside this plugin. Says so when it does work.
----@param why string
----@param name string
----@param body fun()
-function M.known(why, name, body)
-  if only and not name:find(only, 1, true) then
-    return
-  end
-  local ok = xpcall(body, debug.traceback)
-  if ok then
-    M.passed = M.passed + 1
-    io.stdout:write(('ok   %s (was known to fail: %s)\n'):format(name, why))
-    return
-  end
-  for _, clean_up in ipairs(M.after_failure) do
-    pcall(clean_up)
-  end
-  M.skipped = M.skipped + 1
-  io.stdout:write(('skip %s (known: %s)\n'):format(name, why))
 end
 
 --- Waits until `fact` gives something true, and gives it back.
@@ -134,8 +112,7 @@ function M.finish()
   for _, client in ipairs(vim.lsp.get_clients()) do
     client:stop(true)
   end
-  local skipped = M.skipped > 0 and (', %d skipped'):format(M.skipped) or ''
-  io.stdout:write(('\n%d passed, %d failed%s\n'):format(M.passed, M.failed, skipped))
+  io.stdout:write(('\n%d passed, %d failed\n'):format(M.passed, M.failed))
   io.stdout:flush()
   os.exit(M.failed == 0 and M.passed > 0 and 0 or 1)
 end

@@ -355,7 +355,7 @@ end
 function M.complete(lead, line, cursor)
   local before = line:sub(1, cursor)
   local name = before:match('Outrigger!?%s+(%S+)%s')
-  local candidates = {}
+  local candidates
   if not name then
     candidates = M.names()
   else

@@ -112,6 +112,13 @@ t.test('the panel shows a run as it goes on, and stays on the line that is read'
   t.equal(case.row('Plan (2)'), vim.fn.foldclosed(case.row('▸ schreiben')))
   vim.cmd('normal! zo')
 
+  -- A line that changes and moves at once is followed by what it is about.
+  vim.api.nvim_win_set_cursor(0, { case.row('· read später'), 4 })
+  case.tell({ type = 'toolCompleted', call = 'c2', result = 'gut' })
+  case.tell({ type = 'toolRequested', call = 'c3', name = 'list', summary = 'noch später' })
+  case.shows('· list noch später')
+  t.equal(case.row('✓ read später'), vim.api.nvim_win_get_cursor(0)[1])
+
   -- Enter goes to the place, in the window of the file.
   vim.api.nvim_win_set_cursor(0, { row, 0 })
   local windows = #vim.api.nvim_tabpage_list_wins(0)
