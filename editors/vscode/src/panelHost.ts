@@ -83,12 +83,16 @@ export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable 
             case 'remember':
                 await this.memory.update(MEMORY, message.memory);
                 break;
-            case 'ready':
-                this.#post({ type: 'memory', memory: this.memory.get<PanelMemory>(MEMORY, { prompt: '', drafts: {} }) });
+            case 'ready': {
+                const memory = this.memory.get<PanelMemory>(MEMORY);
+                if (memory) {
+                    this.#post({ type: 'memory', memory });
+                }
                 this.#selected = message.selected ?? this.#selected;
                 this.#sent = undefined;
                 this.#send();
                 break;
+            }
             case 'start': {
                 const runId: unknown = await vscode.commands.executeCommand('outrigger.run', { prompt: message.prompt });
                 if (typeof runId === 'string') {

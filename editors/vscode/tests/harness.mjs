@@ -88,6 +88,19 @@ export async function startVsCode({ vscode, files, extensions = [], settings = {
         [main, ...profile, ...flags, '--disable-workspace-trust', ...(driver ? ['--enable-smoke-test-driver'] : [])],
         { env, stdio: ['ignore', log, log], detached: true },
     );
+    // Whatever becomes of the test, its VS Code ends with it.
+    const end = () => {
+        try {
+            // Its own process group only.
+            process.kill(-child.pid, 'SIGKILL');
+        } catch {
+            // It is gone.
+        }
+    };
+    process.once('exit', end);
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGPIPE']) {
+        process.once(signal, () => process.exit(1));
+    }
     const url = `http://127.0.0.1:${port}`;
     for (;;) {
         if (child.exitCode !== null) {
@@ -108,14 +121,9 @@ export async function startVsCode({ vscode, files, extensions = [], settings = {
         remote: (path) => remote(port, path),
         async stop() {
             const gone = once(child, 'exit');
-            // Its own process group only.
             process.kill(-child.pid, 'SIGTERM');
             await Promise.race([gone, pause(5000)]);
-            try {
-                process.kill(-child.pid, 'SIGKILL');
-            } catch {
-                // It is gone.
-            }
+            end();
             if (process.env.KEEP === undefined) {
                 rmSync(root, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
             } else {

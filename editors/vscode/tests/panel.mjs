@@ -247,17 +247,22 @@ await test('what was typed is there again', async () => {
     await page.waitForFunction(() => window.sent.some((message) => message.type === 'remember'));
 });
 
-await test('what another life of the panel remembered is taken only when it has no memory of its own', async () => {
-    const memory = { prompt: 'from before', drafts: { 'r1.q2': 'a draft' } };
-    for (const [own, prompt, draft] of [
-        [null, 'from before', 'a draft'],
-        [{ prompt: 'newer', drafts: {} }, 'newer', ''],
+await test('what the extension remembered is newer than the page’s own memory, not than what is typed now', async () => {
+    const memory = { prompt: 'told letter by letter', drafts: { 'r1.q2': 'a draft' } };
+    const field = page.getByRole('textbox', { name: 'What shall be done?' });
+    for (const [own, typed, prompt] of [
+        [null, undefined, memory.prompt],
+        [{ prompt: 'told let', drafts: {} }, undefined, memory.prompt],
+        [{ prompt: '', drafts: {} }, 'typed now', 'typed now'],
     ]) {
         await open(themes.dark, own);
+        if (typed) {
+            await field.fill(typed);
+        }
         await post({ type: 'memory', memory });
         await post({ type: 'state', state: state() });
-        assert.equal(await page.getByRole('textbox', { name: 'In your own words' }).inputValue(), draft);
-        assert.equal(await page.getByRole('textbox', { name: 'What shall be done?' }).inputValue(), prompt);
+        assert.equal(await page.getByRole('textbox', { name: 'In your own words' }).inputValue(), typed ? '' : 'a draft');
+        assert.equal(await field.inputValue(), prompt);
     }
 });
 

@@ -26,6 +26,7 @@ const NOTES = 'one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n';
 
 const scripts = temporaryFolder();
 let scriptCount = 0;
+let theme = 'Default Dark Modern';
 
 const server = await startVsCode({
     vscode,
@@ -63,7 +64,7 @@ async function model(...turns) {
     scriptCount += 1;
     const name = `${scriptCount}.script.jsonl`;
     writeFiles(scripts, { [name]: script(...turns) });
-    const settings = { 'outrigger.model': `scripted:${join(scripts, name)}` };
+    const settings = { 'workbench.colorTheme': theme, 'outrigger.model': `scripted:${join(scripts, name)}` };
     writeFileSync(join(server.workspace, '.vscode/settings.json'), JSON.stringify(settings));
     // The panel shows what the extension has read.
     await panel().getByText(`Model: scripted:${join(scripts, name)}`).waitFor();
@@ -111,7 +112,7 @@ const status = (text) => page.locator('.statusbar-item', { hasText: text }).firs
 const details = () => panel().getByTestId('details');
 const showPanel = async () => {
     if (!(await page.locator('iframe.webview.ready[src*="outrigger"]').isVisible())) {
-        await page.locator('.activitybar .action-label[aria-label^="Outrigger"]').click();
+        await command('Outrigger: Show the Panel');
     }
     await panel().locator('#prompt').waitFor();
 };
@@ -212,7 +213,7 @@ try {
         await thread.getByText('What is the port?').first().waitFor();
         await thread.locator('.review-thread-reply-button').click();
         await page.keyboard.type('neunundneunzig');
-        await thread.locator('.comment-form .monaco-button', { hasText: 'Answer' }).click();
+        await thread.getByText('Answer', { exact: true }).click();
         await thread.waitFor({ state: 'detached' });
         await ended('succeeded');
         await dismissToasts();
@@ -284,28 +285,30 @@ try {
         await details().getByRole('button', { name: 'Stop' }).waitFor({ state: 'hidden' });
     });
 
-    await test('what was typed is kept over a reload, and the diff is there again', async () => {
+    await test('what was typed is kept over a reload', async () => {
         await panel().locator('#prompt').fill('Half a thought, ü');
         // VS Code writes a moment later what extensions keep.
         await page.waitForFunction(isStored, 'Half a thought, ü');
         await page.reload();
         await status('Outrigger').waitFor({ timeout: 60_000 });
         await showPanel();
-        assert.equal(await panel().locator('#prompt').inputValue(), 'Half a thought, ü');
+        await panel()
+            .locator('#prompt')
+            .evaluate((field, text) => new Promise((resolve) => {
+                const look = () => (field.value === text ? resolve() : requestAnimationFrame(look));
+                look();
+            }), 'Half a thought, ü');
         await panel().locator('#prompt').fill('');
     });
 
     await test('high contrast: everybody can use the panel', async () => {
-        await command('Preferences: Color Theme');
-        await page.locator('.quick-input-list .monaco-list-row', { hasText: 'High Contrast' }).first().waitFor();
-        await page.keyboard.type('Dark High Contrast');
-        await page.keyboard.press('Enter');
-        await page.locator('.monaco-workbench.hc-black').waitFor();
+        theme = 'Default High Contrast';
         await model(tool('c1', 'ask', { question: 'Is it readable?', choices: ['Yes'], path: null, line: null }), done('Good.'));
+        await page.locator('.monaco-workbench.hc-black').waitFor();
         await startInPanel('Ask whether it is readable.');
         await panel().getByRole('button', { name: 'Yes' }).waitFor();
         await shoot('high-contrast');
-        const [frame] = page.frames().filter((one) => one.url().includes('outrigger') && one.parentFrame()?.parentFrame());
+        const frame = page.frames().find((one) => one.name() === 'active-frame');
         await frame.evaluate(axe);
         const { violations } = await frame.evaluate(() => window.axe.run());
         assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`), []);

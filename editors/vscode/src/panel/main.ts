@@ -8,8 +8,8 @@ import { RunDetails, RunList } from './runs';
 import { Timeline } from './timeline';
 
 const editor = acquireVsCodeApi<PanelMemory>();
-const own = editor.getState();
-const memory: PanelMemory = own ?? { prompt: '', drafts: {} };
+const memory: PanelMemory = editor.getState() ?? { prompt: '', drafts: {} };
+const ownPrompt = memory.prompt;
 const remember = () => {
     editor.setState(memory);
     editor.postMessage({ type: 'remember', memory } satisfies FromPanel);
@@ -68,7 +68,7 @@ const nothing = element(
     element('p', {}, 'No runs yet. Say above what shall be done, or try how it works:'),
     button('Try a demo run (no key needed)', () => send({ type: 'command', command: 'runDemo' })),
 );
-const inbox = new Inbox({ send, drafts: memory.drafts, draftsChanged: remember });
+const inbox = new Inbox({ send, drafts: () => memory.drafts, draftsChanged: remember });
 const runs = new RunList(send);
 const detail = element('pre', { class: 'event-detail', tabindex: '0', 'aria-label': 'The chosen event', hidden: true });
 let shownRun: string | undefined;
@@ -126,10 +126,9 @@ function forget(state: PanelState): void {
 window.addEventListener('message', ({ data }: MessageEvent<ToPanel>) => {
     switch (data.type) {
         case 'memory':
-            // Its own memory, where it has one, is newer.
-            if (!own && prompt.value === '') {
-                Object.assign(memory.drafts, data.memory.drafts);
-                memory.prompt = data.memory.prompt;
+            // VS Code saves a panel's own state late; the extension was told of each letter. What is typed now stays.
+            if (prompt.value === ownPrompt) {
+                Object.assign(memory, data.memory);
                 prompt.value = memory.prompt;
             }
             break;

@@ -6,7 +6,7 @@ import { button, element, keyed, setText } from './elements';
 export interface InboxContext {
     send: (message: FromPanel) => void;
     /** What was typed and not sent, by question. */
-    drafts: Record<string, string>;
+    drafts: () => Record<string, string>;
     draftsChanged: () => void;
 }
 
@@ -67,14 +67,14 @@ export class Inbox {
     #words(card: QuestionCard, label: string): HTMLElement {
         const { send, drafts, draftsChanged } = this.context;
         const field = element('textarea', { rows: '2', placeholder: label, 'aria-label': label });
-        field.value = drafts[card.id] ?? '';
+        field.value = drafts()[card.id] ?? '';
         const answer = () => {
             if (field.value.trim() !== '') {
                 send({ type: 'words', questionId: card.id, words: field.value });
             }
         };
         field.addEventListener('input', () => {
-            drafts[card.id] = field.value;
+            drafts()[card.id] = field.value;
             draftsChanged();
         });
         field.addEventListener('keydown', (event) => {
