@@ -94,7 +94,9 @@ export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable 
                 break;
             }
             case 'start': {
-                const runId: unknown = await vscode.commands.executeCommand('outrigger.run', { prompt: message.prompt });
+                const runId: unknown = await vscode.commands.executeCommand('outrigger.run', {
+                    prompt: message.prompt,
+                });
                 if (typeof runId === 'string') {
                     this.select(runId);
                 }
@@ -202,7 +204,8 @@ export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable 
     }
 
     #html(webview: vscode.Webview): string {
-        const file = (...path: string[]) => webview.asWebviewUri(vscode.Uri.joinPath(this.extensionUri, ...path)).toString();
+        const file = (...path: string[]) =>
+            webview.asWebviewUri(vscode.Uri.joinPath(this.extensionUri, ...path)).toString();
         const nonce = randomBytes(16).toString('base64url');
         const policy = `default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}'`;
         return `<!doctype html>

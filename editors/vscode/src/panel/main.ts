@@ -50,7 +50,10 @@ prompt.addEventListener('keydown', (event) => {
         start();
     }
 });
-const model = button('', () => send({ type: 'command', command: 'chooseModel' }), { class: 'link', title: 'Choose the model' });
+const model = button('', () => send({ type: 'command', command: 'chooseModel' }), {
+    class: 'link',
+    title: 'Choose the model',
+});
 const commands = button('', () => send({ type: 'command', command: 'chooseCommandPolicy' }), {
     class: 'link',
     title: 'Choose what happens with commands',
@@ -59,7 +62,13 @@ const starting = element(
     'section',
     { class: 'starting', 'aria-label': 'Start a run' },
     prompt,
-    element('div', { class: 'buttons' }, button('Start', start, { class: 'primary', title: 'Ctrl+Enter' }), model, commands),
+    element(
+        'div',
+        { class: 'buttons' },
+        button('Start', start, { class: 'primary', title: 'Ctrl+Enter' }),
+        model,
+        commands,
+    ),
     failure,
 );
 const nothing = element(
@@ -79,15 +88,17 @@ const timeline = new Timeline((seq) => {
 });
 const details = new RunDetails(send, element('div', {}, timeline.root, detail));
 
-document.getElementById('panel')?.append(
-    element('h1', { class: 'hidden-visually' }, 'Outrigger'),
-    obstacle,
-    inbox.root,
-    starting,
-    nothing,
-    runs.root,
-    details.root,
-);
+document
+    .getElementById('panel')
+    ?.append(
+        element('h1', { class: 'hidden-visually' }, 'Outrigger'),
+        obstacle,
+        inbox.root,
+        starting,
+        nothing,
+        runs.root,
+        details.root,
+    );
 
 function show(state: PanelState): void {
     const hindrance = state.obstacle;
@@ -98,7 +109,9 @@ function show(state: PanelState): void {
         const action = hindrance?.action;
         obstacle.replaceChildren(
             element('p', {}, hindrance?.text ?? ''),
-            ...(action ? [button(action.label, () => send({ type: 'command', command: action.command }), { class: 'primary' })] : []),
+            ...(action
+                ? [button(action.label, () => send({ type: 'command', command: action.command }), { class: 'primary' })]
+                : []),
         );
     }
     starting.hidden = hindrance !== undefined && hindrance.action !== undefined;
