@@ -8,7 +8,10 @@ export default defineConfig(
     typescript.configs.strictTypeChecked,
     {
         languageOptions: {
-            parserOptions: { project: ['tsconfig.json', 'src/panel/tsconfig.json'], tsconfigRootDir: import.meta.dirname },
+            parserOptions: {
+                project: ['tsconfig.json', 'src/panel/tsconfig.json'],
+                tsconfigRootDir: import.meta.dirname,
+            },
         },
         rules: {
             '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],

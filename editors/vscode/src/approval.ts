@@ -52,11 +52,17 @@ export class Approval implements vscode.Disposable, vscode.CodeLensProvider, vsc
         const { path } = question.kind;
         await this.#textsOf(question);
         const line = question.kind.hunks[0]?.newStart ?? 0;
-        await vscode.commands.executeCommand('vscode.diff', this.#leftUri(question), proposalUri(question), titleOf(question, path), {
-            preview: false,
-            preserveFocus: options.preserveFocus ?? false,
-            selection: new vscode.Range(line, 0, line, 0),
-        } satisfies vscode.TextDocumentShowOptions);
+        await vscode.commands.executeCommand(
+            'vscode.diff',
+            this.#leftUri(question),
+            proposalUri(question),
+            titleOf(question, path),
+            {
+                preview: false,
+                preserveFocus: options.preserveFocus ?? false,
+                selection: new vscode.Range(line, 0, line, 0),
+            } satisfies vscode.TextDocumentShowOptions,
+        );
     }
 
     /** Accepts what the right side of a question's diff holds. */
@@ -121,7 +127,8 @@ export class Approval implements vscode.Disposable, vscode.CodeLensProvider, vsc
 
     /** The question whose proposal or side is in a document. */
     questionOf(uri: vscode.Uri | undefined): Question | undefined {
-        const named = uri && (uri.scheme === PROPOSAL_SCHEME || uri.scheme === SIDE_SCHEME) ? readSidePath(uri.path) : undefined;
+        const named =
+            uri && (uri.scheme === PROPOSAL_SCHEME || uri.scheme === SIDE_SCHEME) ? readSidePath(uri.path) : undefined;
         return named && this.sidecars.state.openQuestion(named.question);
     }
 
@@ -262,14 +269,20 @@ export class Approval implements vscode.Disposable, vscode.CodeLensProvider, vsc
             .filter((tab) => tabUris(tab).some((uri) => readSidePath(uri.path)?.question === id));
         for (const tab of tabs) {
             // Kept in memory first: an edited proposal would make VS Code ask whether to save it, and it has been used.
-            await Promise.all(tabUris(tab).map((uri) => openDocument(uri)?.isDirty === true && openDocument(uri)?.save()));
+            await Promise.all(
+                tabUris(tab).map((uri) => openDocument(uri)?.isDirty === true && openDocument(uri)?.save()),
+            );
         }
         if (tabs.length > 0) {
             await vscode.window.tabGroups.close(tabs, true);
         }
         // Extensions are not told what a merge editor's tab shows, only its text editors.
         const editor = vscode.window.activeTextEditor;
-        if (editor && editor.document.uri.scheme === PROPOSAL_SCHEME && readSidePath(editor.document.uri.path)?.question === id) {
+        if (
+            editor &&
+            editor.document.uri.scheme === PROPOSAL_SCHEME &&
+            readSidePath(editor.document.uri.path)?.question === id
+        ) {
             await editor.document.save();
             await vscode.commands.executeCommand('workbench.action.closeActiveEditor');
         }

@@ -62,7 +62,11 @@ export class Attention implements vscode.Disposable {
         this.#bar.text = text;
         this.#bar.tooltip = tooltip;
         this.#bar.command =
-            phase === 'missing' ? 'outrigger.findProgram' : phase === 'failed' ? 'outrigger.showLog' : 'outrigger.showPanel';
+            phase === 'missing'
+                ? 'outrigger.findProgram'
+                : phase === 'failed'
+                  ? 'outrigger.showLog'
+                  : 'outrigger.showPanel';
         this.#bar.backgroundColor = failed
             ? new vscode.ThemeColor('statusBarItem.errorBackground')
             : asks
@@ -120,7 +124,11 @@ export class Attention implements vscode.Disposable {
     async #ended(run: RunState): Promise<void> {
         const end = run.end;
         // A run that the user stopped here needs no telling.
-        if (!end || end.outcome === 'cancelled' || !vscode.workspace.getConfiguration('outrigger').get('outcome.notify', true)) {
+        if (
+            !end ||
+            end.outcome === 'cancelled' ||
+            !vscode.workspace.getConfiguration('outrigger').get('outcome.notify', true)
+        ) {
             return;
         }
         const changes = run.changes.size > 0 ? ['Show the changes'] : [];

@@ -78,7 +78,10 @@ interface RunCommands {
     log: vscode.LogOutputChannel;
 }
 
-function registerRunCommands(context: vscode.ExtensionContext, { sidecars, starting, changes, log }: RunCommands): void {
+function registerRunCommands(
+    context: vscode.ExtensionContext,
+    { sidecars, starting, changes, log }: RunCommands,
+): void {
     const runOf = async (argument: unknown, title: string, which: 'active' | 'all') => {
         const named = runIdIn(argument);
         if (named !== undefined) {
@@ -88,7 +91,11 @@ function registerRunCommands(context: vscode.ExtensionContext, { sidecars, start
         if (runs.length <= 1) {
             return runs[0]?.runId;
         }
-        const items = runs.map((run) => ({ label: run.prompt.split('\n')[0] ?? '', description: run.status, runId: run.runId }));
+        const items = runs.map((run) => ({
+            label: run.prompt.split('\n')[0] ?? '',
+            description: run.status,
+            runId: run.runId,
+        }));
         return (await vscode.window.showQuickPick(items, { title }))?.runId;
     };
     register(context, {
@@ -189,7 +196,8 @@ function registerQuestionCommands(context: vscode.ExtensionContext, sidecars: Si
             if (!question) {
                 return;
             }
-            const given = answerIn(argument) ?? (words.length > 0 ? answerInWords(question, words.join(' ')) : undefined);
+            const given =
+                answerIn(argument) ?? (words.length > 0 ? answerInWords(question, words.join(' ')) : undefined);
             const answer = given ?? (await askForAnswer(question, approval));
             if (answer) {
                 await sendAnswer(sidecars, question, answer);
@@ -229,7 +237,8 @@ function registerQuestionCommands(context: vscode.ExtensionContext, sidecars: Si
             }
         },
         'outrigger.mineHere': (line: unknown) => approval.takeSide('user', typeof line === 'number' ? line : undefined),
-        'outrigger.theirsHere': (line: unknown) => approval.takeSide('agent', typeof line === 'number' ? line : undefined),
+        'outrigger.theirsHere': (line: unknown) =>
+            approval.takeSide('agent', typeof line === 'number' ? line : undefined),
     });
 }
 
@@ -317,7 +326,10 @@ function offerProgram(sidecars: Sidecars, context: vscode.ExtensionContext): voi
 }
 
 async function offerMissing(sidecars: Sidecars): Promise<void> {
-    const search = sidecars.all().map((sidecar) => sidecar.search).find((one) => one && !one.found);
+    const search = sidecars
+        .all()
+        .map((sidecar) => sidecar.search)
+        .find((one) => one && !one.found);
     const reason = search && !search.found ? search.reason : 'it was not found';
     const chosen = await vscode.window.showWarningMessage(
         `Outrigger cannot start its sidecar: ${reason}. Install it, for example with \`cargo install outrigger\`, or say where it is.`,
@@ -365,13 +377,17 @@ async function sendAnswer(sidecars: Sidecars, question: Question, answer: Answer
     try {
         await sidecars.answer(question, answer);
     } catch (error) {
-        const text = cameTooLate(error) ? failureText(error) : `Failed to answer “${question.title}”: ${failureText(error)}`;
+        const text = cameTooLate(error)
+            ? failureText(error)
+            : `Failed to answer “${question.title}”: ${failureText(error)}`;
         void vscode.window.showWarningMessage(text);
     }
 }
 
 async function storedKeys(secrets: vscode.SecretStorage): Promise<Record<string, string>> {
-    const keys = await Promise.all(providers.map(async ({ variable }) => [variable, await secrets.get(variable)] as const));
+    const keys = await Promise.all(
+        providers.map(async ({ variable }) => [variable, await secrets.get(variable)] as const),
+    );
     return Object.fromEntries(keys.filter((key): key is [(typeof key)[0], string] => key[1] !== undefined));
 }
 
@@ -398,6 +414,7 @@ function textField(argument: unknown, name: string): string | undefined {
 }
 
 function answerIn(argument: unknown): AnswerInput | undefined {
-    const answer = typeof argument === 'object' && argument !== null && 'answer' in argument ? argument.answer : undefined;
+    const answer =
+        typeof argument === 'object' && argument !== null && 'answer' in argument ? argument.answer : undefined;
     return typeof answer === 'object' && answer !== null ? (answer as AnswerInput) : undefined;
 }

@@ -83,14 +83,20 @@ export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable 
             case 'remember':
                 await this.memory.update(MEMORY, message.memory);
                 break;
-            case 'ready':
-                this.#post({ type: 'memory', memory: this.memory.get<PanelMemory>(MEMORY, { prompt: '', drafts: {} }) });
+            case 'ready': {
+                const memory = this.memory.get<PanelMemory>(MEMORY);
+                if (memory) {
+                    this.#post({ type: 'memory', memory });
+                }
                 this.#selected = message.selected ?? this.#selected;
                 this.#sent = undefined;
                 this.#send();
                 break;
+            }
             case 'start': {
-                const runId: unknown = await vscode.commands.executeCommand('outrigger.run', { prompt: message.prompt });
+                const runId: unknown = await vscode.commands.executeCommand('outrigger.run', {
+                    prompt: message.prompt,
+                });
                 if (typeof runId === 'string') {
                     this.select(runId);
                 }
@@ -198,7 +204,8 @@ export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable 
     }
 
     #html(webview: vscode.Webview): string {
-        const file = (...path: string[]) => webview.asWebviewUri(vscode.Uri.joinPath(this.extensionUri, ...path)).toString();
+        const file = (...path: string[]) =>
+            webview.asWebviewUri(vscode.Uri.joinPath(this.extensionUri, ...path)).toString();
         const nonce = randomBytes(16).toString('base64url');
         const policy = `default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}'`;
         return `<!doctype html>

@@ -26,8 +26,9 @@ export function questionMarkdown(question: Question, offers: readonly OfferedAns
 /** A link that runs a command with one argument. */
 export function commandLink(command: string, argument: unknown): string {
     // Brackets end a link's target in Markdown, and `encodeURIComponent` leaves them as they are.
-    const encoded = encodeURIComponent(JSON.stringify([argument])).replace(/[()']/g, (mark) =>
-        `%${mark.charCodeAt(0).toString(16).toUpperCase()}`,
+    const encoded = encodeURIComponent(JSON.stringify([argument])).replace(
+        /[()']/g,
+        (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`,
     );
     return `command:${command}?${encoded}`;
 }

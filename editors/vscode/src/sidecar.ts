@@ -129,7 +129,9 @@ export class Sidecar implements vscode.Disposable {
                 options: { cwd: this.folder.uri.fsPath, env: { ...process.env, ...environment } },
             },
             {
-                documentSelector: [{ scheme: 'file', pattern: new vscode.RelativePattern(this.folder, '**/*').pattern }],
+                documentSelector: [
+                    { scheme: 'file', pattern: new vscode.RelativePattern(this.folder, '**/*').pattern },
+                ],
                 workspaceFolder: this.folder,
                 outputChannel: this.options.log,
                 traceOutputChannel: this.options.log,

@@ -127,12 +127,18 @@ export class Starting implements vscode.Disposable {
         const history = this.memory.get<string[]>(HISTORY, []);
         const items = () => {
             const typed = input.value.trim();
-            const start = typed === '' ? [] : [{ label: '$(rocket) Start', description: typed, prompt: typed, alwaysShow: true }];
+            const start =
+                typed === '' ? [] : [{ label: '$(rocket) Start', description: typed, prompt: typed, alwaysShow: true }];
             const mention = /(?:^|\s)@(\w*)$/.exec(input.value);
             const offered = mention
                 ? Object.entries(mentions)
                       .filter(([name]) => name.startsWith(`@${mention[1] ?? ''}`))
-                      .map(([name, meaning]) => ({ label: name, description: meaning, mention: name, alwaysShow: true }))
+                      .map(([name, meaning]) => ({
+                          label: name,
+                          description: meaning,
+                          mention: name,
+                          alwaysShow: true,
+                      }))
                 : [];
             const earlier = history.map((prompt) => ({ label: `$(history) ${prompt.split('\n')[0] ?? ''}`, prompt }));
             return [...start, ...offered, ...earlier];
@@ -207,7 +213,10 @@ async function chooseFolder(): Promise<vscode.WorkspaceFolder | undefined> {
         return own ?? folders[0];
     }
     if (folders.length === 0) {
-        const chosen = await vscode.window.showInformationMessage('A run works in a folder. Open one first.', 'Open a folder');
+        const chosen = await vscode.window.showInformationMessage(
+            'A run works in a folder. Open one first.',
+            'Open a folder',
+        );
         if (chosen !== undefined) {
             await vscode.commands.executeCommand('vscode.openFolder');
         }
@@ -233,7 +242,11 @@ function mentionContext(): MentionContext {
     // A selection that ends before a line's first character does not mean that line.
     const last = selection.end.character === 0 ? selection.end.line - 1 : selection.end.line;
     const text = document.getText(selection);
-    return { file, problems, selection: { text, first: selection.start.line + 1, last: Math.max(last, selection.start.line) + 1 } };
+    return {
+        file,
+        problems,
+        selection: { text, first: selection.start.line + 1, last: Math.max(last, selection.start.line) + 1 },
+    };
 }
 
 /** `path:line:column severity code message`, counted from 1. */

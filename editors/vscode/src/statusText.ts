@@ -17,9 +17,17 @@ export function statusText(phase: ServerPhase, state: SidecarState): StatusText 
     const plain = (text: string, tooltip: string, failed = false) => ({ text, tooltip, asks: false, failed });
     switch (phase) {
         case 'missing':
-            return plain('$(warning) Outrigger', 'The outrigger program was not found. Select to do something about it.', true);
+            return plain(
+                '$(warning) Outrigger',
+                'The outrigger program was not found. Select to do something about it.',
+                true,
+            );
         case 'failed':
-            return plain('$(error) Outrigger', 'The sidecar ended and was not started again. Select for its log.', true);
+            return plain(
+                '$(error) Outrigger',
+                'The sidecar ended and was not started again. Select for its log.',
+                true,
+            );
         case 'untrusted':
             return plain('$(shield) Outrigger', 'Off until you trust this folder.');
         case 'starting':

