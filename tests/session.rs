@@ -1,7 +1,11 @@
 //! The whole job through the real binary, as editors of different ability see it: a run is started, followed, asked
 //! about, answered and cancelled, with the scripted model.
 
-#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "a test fails by panicking"
+)]
 
 mod support;
 

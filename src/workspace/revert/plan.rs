@@ -513,8 +513,12 @@ mod tests {
             after: lost,
         };
         assert!(
-            short(&super::plan(&path, std::slice::from_ref(&change), &now(None)))
-                .starts_with("left Unreadable")
+            short(&super::plan(
+                &path,
+                std::slice::from_ref(&change),
+                &now(None)
+            ))
+            .starts_with("left Unreadable")
         );
         assert!(
             short(&super::plan(&path, &[change], &now(Some("x")))).starts_with("left Unreadable")
