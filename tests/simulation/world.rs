@@ -165,7 +165,7 @@ impl World {
         match effect {
             Effect::Accept { event, .. } => self.fact(event),
             Effect::Reply { request, .. } => {
-                *self.replied.get_mut(&request).expect("a request of ours") += 1
+                *self.replied.get_mut(&request).expect("a request of ours") += 1;
             }
             Effect::StopWork { .. } => {
                 // Writes that have begun end; all else is dropped.
@@ -203,7 +203,7 @@ impl World {
             6 => self.edit_a_file(),
             7 => {
                 self.wall_shift +=
-                    3_600_000 - i64::try_from(self.random.next() % 7_200_000).unwrap()
+                    3_600_000 - i64::try_from(self.random.next() % 7_200_000).unwrap();
             }
             8..=12 => self.answer(),
             _ => self.perform(),
@@ -545,7 +545,7 @@ impl World {
             _ => ("read", "{broken".to_owned()),
         };
         ToolCall {
-            id: ToolCallId::new(format!("c{}", at)),
+            id: ToolCallId::new(format!("c{at}")),
             name: name.into(),
             arguments,
             raw: None,
