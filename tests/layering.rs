@@ -43,7 +43,9 @@ struct Mention {
 fn modules_use_only_what_the_table_allows() {
     let table = table_of(&read(&source().join("lib.rs")));
     let mut complaints = Vec::new();
-    for file in rust_files(&source()) {
+    let files = rust_files(&source());
+    assert!(files.len() > table.len(), "{files:?}");
+    for file in files {
         let inside = module_of(&file);
         complaints.extend(
             judge(&read(&file), &inside, &table)
@@ -165,7 +167,6 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
             files.push(path);
         }
     }
-    assert!(!files.is_empty(), "no sources in {}", folder.display());
     files
 }
 

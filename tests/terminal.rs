@@ -1,6 +1,13 @@
 //! Runs from the terminal, as scripts and CI use them: what is printed, what the exit code says, and that a run that was
 //! left can be gone on with.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::needless_pass_by_value,
+    reason = "a test's own helpers fail by panicking"
+)]
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
