@@ -43,7 +43,9 @@ struct Mention {
 fn modules_use_only_what_the_table_allows() {
     let table = table_of(&read(&source().join("lib.rs")));
     let mut complaints = Vec::new();
-    for file in rust_files(&source()) {
+    let files = rust_files(&source());
+    assert!(files.len() > table.len(), "{files:?}");
+    for file in files {
         let inside = module_of(&file);
         complaints.extend(
             judge(&read(&file), &inside, &table)
@@ -105,6 +107,10 @@ fn violations_are_caught() {
         ),
         ("kernel", "use std::thread::*;"),
         ("kernel", "use serde_json as json;"),
+        (
+            "kernel::tests",
+            "use lsp_types::Range; use crate::tools::x;",
+        ),
         ("kernel", "fn f(x: lsp_types::Range) {}"),
         ("cli", "use lsp_types::Range;"),
         ("cli", "use tower_lsp::lsp_types::Range;"),
@@ -118,6 +124,8 @@ fn violations_are_caught() {
         assert!(!found.is_empty(), "not noticed in {module}: {text}");
     }
     let good = [
+        ("kernel::edit::tests", "use serde_json::json; use std::fs;"),
+        ("kernel", "mod tests { use serde_json::json; }"),
         (
             "kernel::run",
             "use super::ids; use crate::kernel::x; use std::time::Duration;",
@@ -165,7 +173,6 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
             files.push(path);
         }
     }
-    assert!(!files.is_empty(), "no sources in {}", folder.display());
     files
 }
 
@@ -236,7 +243,9 @@ fn judge(text: &str, inside: &[String], table: &Table) -> Vec<String> {
         {
             complaints.push(format!("`{module}` may not use `{used}` (`{path}`)"));
         }
-        if module == "kernel" && is_impure(&mention.path) {
+        // A test of the kernel may look at the disk or write JSON; what it tests may not.
+        let is_tested = !mention.inside.iter().any(|part| part == "tests");
+        if module == "kernel" && is_tested && is_impure(&mention.path) {
             complaints.push(format!("the kernel may not use `{path}`"));
         }
         let speaks_lsp = mention

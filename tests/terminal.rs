@@ -4,8 +4,9 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
-    clippy::needless_pass_by_value
-)] // a test may panic
+    clippy::needless_pass_by_value,
+    reason = "a test's own helpers fail by panicking"
+)]
 
 use std::fs;
 use std::io::{BufRead, BufReader};
