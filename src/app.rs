@@ -128,6 +128,8 @@ pub struct EditOrder {
 pub enum EditReply {
     /// The editor refused, or its document has moved on.
     Refused { reason: String },
+    /// The editor takes no edits from us at all.
+    Unable,
     /// Applied; the document is not saved yet.
     Applied(Saving),
 }

@@ -99,6 +99,7 @@ async fn through_editor(app: &App, order: WriteOrder, document: OpenDocument) ->
     let disk = look_at_disk(&app.workspace, &order).await;
     let (reply, replied) = oneshot::channel();
     let arrived = app.await_text(order.path.clone(), Arc::clone(&text));
+    let version = document.version;
     let edit = EditOrder {
         label: format!("Outrigger: change {}", order.path),
         path: order.path.clone(),
@@ -130,8 +131,17 @@ async fn through_editor(app: &App, order: WriteOrder, document: OpenDocument) ->
         },
         Ok(Ok(EditReply::Refused { reason })) => {
             tracing::info!(path = %order.path, reason, "the editor refused an edit");
-            WriteOutcome::Changed
+            if has_moved_on(app, &order, version).await {
+                WriteOutcome::Changed
+            } else {
+                WriteOutcome::Failed { error: format!("the editor did not apply the edit: {reason}") }
+            }
         }
+        // Nothing is lost where the document is what is on disk: the editor reads it again.
+        Ok(Ok(EditReply::Unable)) if disk.as_ref() == Some(&before) => on_disk(app, order).await,
+        Ok(Ok(EditReply::Unable)) => WriteOutcome::Failed {
+            error: "it has unsaved text in an editor that takes no edits from us; it must be saved there first".to_owned(),
+        },
         Ok(Ok(EditReply::Applied(Saving::Saved))) => written(WrittenThrough::EditorSaved),
         Ok(Ok(EditReply::Applied(saving))) => {
             if let Saving::Failed { reason } = saving {
@@ -150,6 +160,13 @@ async fn through_editor(app: &App, order: WriteOrder, document: OpenDocument) ->
             }
         }
     }
+}
+
+/// Whether the document is no longer the one that the edit was made for.
+async fn has_moved_on(app: &App, order: &WriteOrder, version: i32) -> bool {
+    let path = order.path.clone();
+    let now = app.look(move |state| state.documents.get(&path).map(|document| document.version));
+    now.await.ok().flatten() != Some(version)
 }
 
 /// On disk, in the ledger before it is made: old or new, never half.

@@ -29,7 +29,7 @@ pub async fn apply(session: &Session, order: EditOrder) {
     let refuse = |reason: String| EditReply::Refused { reason };
     let outcome = async {
         if !session.client.apply_edit {
-            return refuse("the editor takes no workspace/applyEdit".to_owned());
+            return EditReply::Unable;
         }
         // The user may have typed since; a client that checks no versions would edit the wrong text.
         if session.version(&path) != Some(document.version) {
