@@ -25,8 +25,8 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(900);
 /// The first change of a run waits for the baseline: tests that take longer have none.
 const BASELINE_TEST_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_OUTPUT: usize = 64 * 1024 * 1024;
-const PYTEST_PLUGIN: &str = include_str!("reporters/outrigger_pytest.py");
-const VITEST_REPORTER: &str = include_str!("reporters/outrigger_vitest.mjs");
+const PYTEST_PLUGIN: &str = include_str!("outrigger_pytest.py");
+const VITEST_REPORTER: &str = include_str!("outrigger_vitest.mjs");
 
 /// When gates run, which decides which of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

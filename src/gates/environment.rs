@@ -26,7 +26,7 @@ const REMOVED: [&str; 22] = [
     "CARGO_TERM_PROGRESS_WHEN",
     "CARGO_TERM_VERBOSE",
     "CARGO_TERM_QUIET",
-    // Set by an outer `cargo run`; it would override the project's own toolchain file only by accident.
+    // Of an outer `cargo run`, about another package.
     "CARGO_MANIFEST_DIR",
 ];
 
