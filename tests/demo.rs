@@ -148,7 +148,7 @@ fn every_stage_is_shown_in_plain_text_when_piped() {
         "answer    No, hours are enough",
         "command   cargo test",
         "exit status 0",
-        "final     ✓ cargo-check passes",
+        "final     ✓ cargo-check, cargo-test pass",
         // The summary.
         "Succeeded",
         "README.md edited, +1 -0",

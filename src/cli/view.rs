@@ -373,8 +373,13 @@ fn verdict_entry(why: GateRound, verdict: &Verdict, findings: &[Finding]) -> Opt
         } else {
             String::new()
         };
+        let pass = if verdict.passed.len() == 1 {
+            "passes"
+        } else {
+            "pass"
+        };
         text.push_str(&format!(
-            "{} {} passes{also}\n",
+            "{} {} {pass}{also}\n",
             styled(GOOD, "✓"),
             clean(&verdict.passed.join(", "))
         ));
