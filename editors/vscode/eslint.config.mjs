@@ -16,6 +16,8 @@ export default defineConfig(
         rules: {
             '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
             '@typescript-eslint/no-confusing-void-expression': 'off',
+            // What VS Code makes has the shape of its classes and not their constructors.
+            '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
             '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
         },
     },

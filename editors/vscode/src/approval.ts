@@ -269,9 +269,11 @@ export class Approval implements vscode.Disposable, vscode.CodeLensProvider, vsc
             .filter((tab) => tabUris(tab).some((uri) => readSidePath(uri.path)?.question === id));
         for (const tab of tabs) {
             // Kept in memory first: an edited proposal would make VS Code ask whether to save it, and it has been used.
-            await Promise.all(
-                tabUris(tab).map((uri) => openDocument(uri)?.isDirty === true && openDocument(uri)?.save()),
-            );
+            for (const document of tabUris(tab).map(openDocument)) {
+                if (document?.isDirty === true) {
+                    await document.save();
+                }
+            }
         }
         if (tabs.length > 0) {
             await vscode.window.tabGroups.close(tabs, true);

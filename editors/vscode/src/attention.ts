@@ -79,7 +79,7 @@ export class Attention implements vscode.Disposable {
 
     #opened(question: Question): void {
         const configuration = vscode.workspace.getConfiguration('outrigger');
-        if (isOverwrite(question) && configuration.get('questions.openDiff', false)) {
+        if (isOverwrite(question) && configuration.get<boolean>('questions.openDiff', false)) {
             void this.approval.open(question, { preserveFocus: true });
             return;
         }
@@ -127,7 +127,7 @@ export class Attention implements vscode.Disposable {
         if (
             !end ||
             end.outcome === 'cancelled' ||
-            !vscode.workspace.getConfiguration('outrigger').get('outcome.notify', true)
+            !vscode.workspace.getConfiguration('outrigger').get<boolean>('outcome.notify', true)
         ) {
             return;
         }

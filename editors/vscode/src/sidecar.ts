@@ -211,6 +211,7 @@ class OutriggerFeature implements StaticFeature {
     fillInitializeParams(params: InitializeParams): void {
         // One process serves one folder, whatever else is open in this window.
         const uri = this.folder.uri.toString();
+        // eslint-disable-next-line @typescript-eslint/no-deprecated -- older servers read nothing else
         params.rootUri = uri;
         params.workspaceFolders = [{ uri, name: this.folder.name }];
     }

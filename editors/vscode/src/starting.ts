@@ -109,7 +109,7 @@ export class Starting implements vscode.Disposable {
 
     /** A field with the prompts of before, and what can be mentioned. */
     #ask(folder: vscode.WorkspaceFolder): Promise<string | undefined> {
-        const model = vscode.workspace.getConfiguration('outrigger', folder.uri).get('model', '');
+        const model = vscode.workspace.getConfiguration('outrigger', folder.uri).get<string>('model', '');
         const input = vscode.window.createQuickPick<vscode.QuickPickItem & { prompt?: string; mention?: string }>();
         input.title = 'Start a run';
         input.placeholder = 'What shall be done? @file, @selection and @problems stand for what is in front of you';
@@ -189,7 +189,7 @@ class StartActions implements vscode.CodeActionProvider {
 class TodoLenses implements vscode.CodeLensProvider {
     provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
         const configuration = vscode.workspace.getConfiguration('outrigger', document.uri);
-        if (!vscode.workspace.isTrusted || !configuration.get('todoLens.enabled', true)) {
+        if (!vscode.workspace.isTrusted || !configuration.get<boolean>('todoLens.enabled', true)) {
             return [];
         }
         const file = vscode.workspace.asRelativePath(document.uri, false);

@@ -98,6 +98,20 @@ async function openFile(name) {
     await page.locator('.tab.active', { hasText: name.split('/').at(-1) }).waitFor();
 }
 
+/** Looks again until it is so; the page may be replaced in between. */
+async function eventually(what, look) {
+    for (
+        const began = Date.now();
+        Date.now() - began < 30_000;
+        await new Promise((resolve) => setTimeout(resolve, 50))
+    ) {
+        if (await look()) {
+            return;
+        }
+    }
+    throw new Error(`waited in vain for ${what}`);
+}
+
 /** Whether VS Code's storage in the browser holds a text; runs in the page. */
 async function isStored(text) {
     const all = (request) =>
@@ -324,16 +338,10 @@ try {
         await page.reload();
         await status('Outrigger').waitFor({ timeout: 60_000 });
         await showPanel();
-        await panel()
-            .locator('#prompt')
-            .evaluate(
-                (field, text) =>
-                    new Promise((resolve) => {
-                        const look = () => (field.value === text ? resolve() : requestAnimationFrame(look));
-                        look();
-                    }),
-                'Half a thought, ü',
-            );
+        await eventually(
+            'what was typed',
+            async () => (await panel().locator('#prompt').inputValue()) === 'Half a thought, ü',
+        );
         await panel().locator('#prompt').fill('');
     });
 

@@ -58,7 +58,7 @@ test('hunks that begin alike are told apart', () => {
     // One more `a` may come from either; what counts is the text.
     const answer = answerFromText(sides, 'a\na\nb\n');
     assert.equal(answer.type, 'takeHunks');
-    assert.equal(withHunks(sides.current, same, new Set(answer.type === 'takeHunks' ? answer.hunks : [])), 'a\na\nb\n');
+    assert.equal(withHunks(sides.current, same, new Set(answer.hunks)), 'a\na\nb\n');
 });
 
 test('many hunks of equal lines take no time', () => {
