@@ -9,6 +9,7 @@ import { Approval, isOverwrite } from './approval';
 import { Attention } from './attention';
 import { ChangesView } from './changesView';
 import { PanelHost } from './panelHost';
+import { PanelMemoryFile } from './panelMemoryFile';
 import type { AnswerInput, Question, RunStartParams } from './protocol';
 import { providers } from './settings';
 import { isOver } from './sidecarState';
@@ -36,7 +37,7 @@ export function activate(context: vscode.ExtensionContext): OutriggerApi {
     });
     const approval = new Approval(sidecars);
     const threads = new Threads(sidecars);
-    const panel = new PanelHost(sidecars, context.extensionUri, context.workspaceState);
+    const panel = new PanelHost(sidecars, context.extensionUri, new PanelMemoryFile(context.storageUri?.fsPath));
     const attention = new Attention(sidecars, approval, threads, () => panel.isVisible);
     const starting = new Starting(sidecars, context.workspaceState);
     const changes = new ChangesView(sidecars);

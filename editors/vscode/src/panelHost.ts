@@ -3,7 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import { answerInWords } from './answers';
-import type { FromPanel, PanelMemory, ToPanel } from './panelMessages';
+import type { PanelMemoryFile } from './panelMemoryFile';
+import type { FromPanel, ToPanel } from './panelMessages';
 import { panelState } from './panelView';
 import { cameTooLate, failureText, type Sidecars } from './sidecars';
 
@@ -11,7 +12,6 @@ import { cameTooLate, failureText, type Sidecars } from './sidecars';
 const PACE_MS = 100;
 /** Rows sent at once: more would keep the panel busy for longer than a person notices. */
 const ROWS_AT_ONCE = 2000;
-const MEMORY = 'outrigger.panel';
 
 export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable {
     #view: vscode.WebviewView | undefined;
@@ -24,7 +24,7 @@ export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable 
     constructor(
         private readonly sidecars: Sidecars,
         private readonly extensionUri: vscode.Uri,
-        private readonly memory: vscode.Memento,
+        private readonly memory: PanelMemoryFile,
     ) {
         this.#subscriptions = [
             sidecars.onDidChange(() => this.#schedule()),
@@ -81,10 +81,10 @@ export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable 
         const question = 'questionId' in message ? this.sidecars.state.openQuestion(message.questionId) : undefined;
         switch (message.type) {
             case 'remember':
-                await this.memory.update(MEMORY, message.memory);
+                await this.memory.write(message.memory);
                 break;
             case 'ready': {
-                const memory = this.memory.get<PanelMemory>(MEMORY);
+                const memory = await this.memory.read();
                 if (memory) {
                     this.#post({ type: 'memory', memory });
                 }

@@ -164,7 +164,9 @@ export type BlockerReason =
   /** The model failed and retrying does not help. */
   | "model"
   /** No sign of life. */
-  | "stall";
+  | "stall"
+  /** The same call with the same result, again and again. */
+  | "circles";
 
 /** Limits of a run. Reaching one is a question, never a silent end. */
 export interface Budget {
@@ -286,11 +288,9 @@ export interface DocumentSaveResult {
   saved: boolean;
 }
 
-/** Change parts of an existing file. All replacements are made, or none. */
+/** Change parts of an existing file, by `edits` or by `patch`. All changes are made, or none. */
 export interface EditFile {
-  /** The replacements, each of text as it is in the file now. */
   edits: Array<Replacement>;
-  /** Path relative to the workspace root. */
   path: RelPath;
 }
 
@@ -612,6 +612,11 @@ export type QuestionKind =
     command: string;
     cwd: RelPath | null;
   }
+  /** A command had started when its process was cut off; nobody saw its end. */
+  | {
+    kind: "uncertain";
+    command: string;
+  }
   /** A limit of the run is reached. */
   | {
     kind: "budget";
@@ -823,6 +828,25 @@ export type RunEvent =
     timer: TimerId;
   }
   | {
+    type: "stallDetected";
+    idleMs: number;
+  }
+  | {
+    type: "steered";
+    by: string;
+    steer: Steer;
+  }
+  /** A run whose process had ended is given up. */
+  | {
+    type: "abandoned";
+    by: string;
+  }
+  /** A run whose process had ended is taken up again. */
+  | {
+    type: "resumed";
+    by: string;
+  }
+  | {
     type: "statusChanged";
     from: RunStatus;
     to: RunStatus;
@@ -909,6 +933,11 @@ export type RunEvent =
     path: RelPath;
     removed: number;
   }
+  /** The run goes on after its process had ended: what is not certain. */
+  | {
+    type: "resuming";
+    uncertain: Array<string>;
+  }
   | {
     type: "ended";
     outcome: RunOutcome;
@@ -963,6 +992,7 @@ export interface RunSpec {
   model: string;
   policy: Policy;
   prompt: string;
+  stall: StallPolicy;
 }
 
 /** `outrigger/run/start` */
@@ -976,6 +1006,7 @@ export interface RunStartParams {
   policy?: PolicyInput;
   /** What the run shall do. */
   prompt: string;
+  stall?: StallPolicyInput;
 }
 
 export interface RunStartResult {
@@ -1039,6 +1070,48 @@ export type SourceFile =
   | {
     in: "outside";
     path: string;
+  };
+
+export type StallAction =
+  /** What hangs is stopped and done once more; the second time the run fails. */
+  | "retry"
+  /** What hangs is stopped and a human is asked. */
+  | "blocker"
+  /** The run fails. */
+  | "fail";
+
+/** What a run does when nothing has lived for a while. */
+export interface StallPolicy {
+  action: StallAction;
+  /** Seconds without a sign of life; 0: never. */
+  timeoutS: number;
+}
+
+/** What a run does when nothing has lived for a while. */
+export interface StallPolicyInput {
+  action?: StallAction;
+  /** Seconds without a sign of life; 0: never. */
+  timeoutS?: number;
+}
+
+/** A word of the user to a run that is under way. */
+export type Steer =
+  /** The model is told at the next safe point. */
+  | {
+    type: "message";
+    text: string;
+  }
+  /** Nothing new is begun until the run goes on. */
+  | {
+    type: "pause";
+  }
+  | {
+    type: "goOn";
+  }
+  /** Another model does the rest. */
+  | {
+    type: "model";
+    model: string;
   };
 
 export type StopReason =

@@ -1,6 +1,6 @@
 // One line of a run's timeline from one event. Pure; the whole event can be fetched again by its number.
 
-import type { Block, Record as RunRecord, RunEvent } from './protocol';
+import type { Block, Record as RunRecord, RunEvent, Steer } from './protocol';
 
 export type Tone = 'plain' | 'good' | 'bad' | 'warning' | 'asking';
 
@@ -100,9 +100,34 @@ function describe(event: RunEvent): [Tone, string] {
             return ['plain', 'Time passed'];
         case 'ended':
             return [event.outcome === 'succeeded' ? 'good' : 'bad', `${event.outcome}: ${event.summary.text}`];
+        case 'stallDetected':
+            return ['warning', `No sign of life for ${Math.round(event.idleMs / 1000)} s`];
+        case 'steered':
+            return ['plain', `${event.by}: ${steerText(event.steer)}`];
+        case 'abandoned':
+            return ['warning', `Given up by ${event.by}`];
+        case 'resumed':
+            return ['plain', `Taken up again by ${event.by}`];
+        case 'resuming':
+            return event.uncertain.length > 0
+                ? ['warning', `Goes on; not certain: ${event.uncertain.join(', ')}`]
+                : ['plain', 'Goes on'];
         default:
             // From a later version of the contract.
             return ['plain', (event as { type: string }).type];
+    }
+}
+
+function steerText(steer: Steer): string {
+    switch (steer.type) {
+        case 'message':
+            return steer.text;
+        case 'pause':
+            return 'Pause';
+        case 'goOn':
+            return 'Go on';
+        case 'model':
+            return `Go on with ${steer.model}`;
     }
 }
 

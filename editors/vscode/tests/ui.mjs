@@ -1,7 +1,7 @@
 // The workbench as a person sees it: node tests/ui.mjs VSCODE OUTRIGGER VSIX SHOTS
 
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { done, openBrowser, script, shown, startVsCode, temporaryFolder, tool, writeFiles } from './harness.mjs';
@@ -112,25 +112,16 @@ async function eventually(what, look) {
     throw new Error(`waited in vain for ${what}`);
 }
 
-/** Whether VS Code's storage in the browser holds a text; runs in the page. */
-async function isStored(text) {
-    const all = (request) =>
-        new Promise((resolve, reject) => {
-            request.onsuccess = () => resolve(request.result);
-            request.onerror = () => reject(request.error);
-        });
-    for (const { name } of await indexedDB.databases()) {
-        const database = await all(indexedDB.open(name));
-        const stores = [...database.objectStoreNames];
-        const values = await Promise.all(
-            stores.map((store) => all(database.transaction(store).objectStore(store).getAll())),
-        );
-        database.close();
-        if (JSON.stringify(values).includes(text)) {
-            return true;
-        }
-    }
-    return false;
+/** What the extension has kept of the panel. */
+function kept() {
+    const storage = join(server.profile, 'User/workspaceStorage');
+    const files = existsSync(storage)
+        ? readdirSync(storage).map((one) => join(storage, one, 'outrigger.outrigger/panel.json'))
+        : [];
+    return files
+        .filter((file) => existsSync(file))
+        .map((file) => readFileSync(file, 'utf8'))
+        .join();
 }
 
 const panel = () => page.frameLocator('iframe.webview.ready[src*="outrigger"]').frameLocator('#active-frame');
@@ -333,8 +324,7 @@ try {
 
     await test('what was typed is kept over a reload', async () => {
         await panel().locator('#prompt').fill('Half a thought, ü');
-        // VS Code writes a moment later what extensions keep.
-        await page.waitForFunction(isStored, 'Half a thought, ü');
+        await eventually('it to be kept', () => kept().includes('Half a thought, ü'));
         await page.reload();
         await status('Outrigger').waitFor({ timeout: 60_000 });
         await showPanel();
@@ -355,7 +345,10 @@ try {
         await startInPanel('Ask whether it is readable.');
         await panel().getByRole('button', { name: 'Yes' }).waitFor();
         await shoot('high-contrast');
-        const frame = page.frames().find((one) => one.name() === 'active-frame');
+        const outer = await (
+            await page.locator('iframe.webview.ready[src*="outrigger"]').elementHandle()
+        ).contentFrame();
+        const frame = await (await outer.waitForSelector('#active-frame')).contentFrame();
         await frame.evaluate(axe);
         const { violations } = await frame.evaluate(() => window.axe.run());
         assert.deepEqual(

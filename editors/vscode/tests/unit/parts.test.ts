@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'node:test';
 import { binaryCandidates, findBinary } from '../../src/binary';
 import { durationText, isAtEnd, visibleRows } from '../../src/panel/virtualList';
+import { PanelMemoryFile } from '../../src/panelMemoryFile';
 import { RestartBudget } from '../../src/restartBudget';
 import { filesBefore } from '../../src/runChanges';
 import { describeRecord } from '../../src/timelineRow';
@@ -107,6 +110,18 @@ test('a file is shown as it was before its first change', () => {
         { path: 'a', before: 'één', exists: false },
         { path: 'new', before: null, exists: true },
     ]);
+});
+
+test('what was typed last is kept', async () => {
+    const folder = join(mkdtempSync(join(tmpdir(), 'or-memory-')), 'not there yet');
+    const file = new PanelMemoryFile(folder);
+    assert.equal(await file.read(), undefined);
+    for (const prompt of ['ü', 'üb', 'übe']) {
+        void file.write({ prompt, drafts: {} });
+    }
+    assert.deepEqual(await file.read(), { prompt: 'übe', drafts: {} });
+    assert.deepEqual(await new PanelMemoryFile(folder).read(), { prompt: 'übe', drafts: {} });
+    await new PanelMemoryFile(undefined).write({ prompt: 'x', drafts: {} });
 });
 
 test('a row is one line', () => {

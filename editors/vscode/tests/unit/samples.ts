@@ -89,6 +89,7 @@ export const started: RunEvent = {
         model: 'scripted:demo',
         policy: { conflict: 'ask', merge: 'auto', commands: 'ask' },
         budget: { activeS: 1, tokens: 1, iterations: 1 },
+        stall: { timeoutS: 300, action: 'retry' },
     },
 };
 
