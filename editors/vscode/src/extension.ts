@@ -126,6 +126,19 @@ function registerRunCommands(
                 await sidecars.cancel(run.runId);
             }
         },
+        'outrigger.resume': async (argument: unknown) => {
+            const interrupted = sidecars.state.runsByAge().find((run) => run.status === 'interrupted');
+            const runId = runIdIn(argument) ?? interrupted?.runId;
+            if (runId === undefined) {
+                void vscode.window.showInformationMessage('No run was cut off.');
+                return;
+            }
+            try {
+                await sidecars.resume(runId);
+            } catch (error) {
+                void vscode.window.showErrorMessage(`Failed to resume the run: ${failureText(error)}`);
+            }
+        },
         'outrigger.showChanges': async (argument: unknown) => {
             const runId = await runOf(argument, 'The changes of which run?', 'all');
             if (runId !== undefined) {

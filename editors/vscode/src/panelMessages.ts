@@ -83,6 +83,7 @@ export type ToPanel =
 
 export const panelCommands = [
     'cancel',
+    'resume',
     'showChanges',
     'openTranscript',
     'chooseModel',

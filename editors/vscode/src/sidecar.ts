@@ -155,6 +155,7 @@ export class Sidecar implements vscode.Disposable {
     #listen(client: LanguageClient): void {
         const methods: (keyof ServerNotifications)[] = [
             'outrigger/run/event',
+            'outrigger/run/interrupted',
             'outrigger/question/opened',
             'outrigger/question/resolved',
         ];

@@ -69,6 +69,8 @@ export function isOver(run: Pick<RunState, 'status'>): boolean {
 export class SidecarState {
     readonly runs = new Map<RunId, RunState>();
     readonly questions = new Map<QuestionId, Question>();
+    /** Questions that nobody can answer until their run goes on. */
+    readonly #cutOff = new Set<QuestionId>();
 
     /** Newest first. */
     runsByAge(): RunState[] {
@@ -102,25 +104,34 @@ export class SidecarState {
             }
         }
         for (const view of views) {
-            const run = this.run(view.runId, folder, view.startedAt);
-            run.transcript = view.transcript;
-            if (run.lastSeq > 0) {
-                // Its events say the same, and what they add up to must not be added twice.
-                continue;
-            }
-            Object.assign(run, {
-                prompt: view.prompt,
-                engine: view.engine,
-                model: view.model,
-                status: view.status,
-                waiting: view.waiting ?? undefined,
-                startedAt: view.startedAt,
-                usage: view.usage,
-                plan: view.plan,
-                findings: view.findings,
-                end: view.end ?? undefined,
-            });
+            this.takeRun(folder, view);
         }
+    }
+
+    /** Takes one run as the server lists it. */
+    takeRun(folder: string, view: RunView): void {
+        const run = this.run(view.runId, folder, view.startedAt);
+        run.transcript = view.transcript;
+        if (view.status === 'interrupted' && !isOver(run)) {
+            // Nobody is left who could have written an event about it.
+            this.interrupt(run);
+        }
+        if (run.lastSeq > 0) {
+            // Its events say the same, and what they add up to must not be added twice.
+            return;
+        }
+        Object.assign(run, {
+            prompt: view.prompt,
+            engine: view.engine,
+            model: view.model,
+            status: view.status,
+            waiting: view.waiting ?? undefined,
+            startedAt: view.startedAt,
+            usage: view.usage,
+            plan: view.plan,
+            findings: view.findings,
+            end: view.end ?? undefined,
+        });
     }
 
     /** Takes the server's list of a folder's open questions; others of its runs are no longer open. */
@@ -136,9 +147,9 @@ export class SidecarState {
         }
     }
 
-    /** Takes a question; a late repetition never opens it again. */
+    /** Takes a question; a late repetition never opens it again, unless its run was cut off and goes on. */
     open(question: Question): void {
-        if (!this.questions.has(question.id)) {
+        if (this.#cutOff.delete(question.id) || !this.questions.has(question.id)) {
             this.questions.set(question.id, question);
         }
     }
@@ -195,6 +206,7 @@ export class SidecarState {
         delete run.waiting;
         for (const question of this.openQuestions()) {
             if (question.run === run.runId) {
+                this.#cutOff.add(question.id);
                 this.resolve(question.id, { state: 'withdrawn', at: question.openedAt, reason: 'the sidecar ended' });
             }
         }
@@ -208,6 +220,11 @@ export class SidecarState {
                 run.model = event.spec.model;
                 run.startedAt = at;
                 run.usage = NO_USAGE;
+                break;
+            case 'resumed':
+                // What it does now is told by the next event; it is over no longer.
+                run.status = 'queued';
+                delete run.end;
                 break;
             case 'statusChanged':
                 run.status = event.to;

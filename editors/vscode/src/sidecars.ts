@@ -116,6 +116,17 @@ export class Sidecars implements vscode.Disposable {
         await this.#request(runId, 'outrigger/run/cancel', { runId });
     }
 
+    /** Goes on with a run whose process had ended. */
+    async resume(runId: RunId): Promise<void> {
+        await this.#request(runId, 'outrigger/run/resume', { runId });
+        // What it had asked is asked again, under the same name.
+        const { questions } = await this.#request(runId, 'outrigger/question/list', { runId });
+        for (const question of questions) {
+            this.state.open(question);
+        }
+        this.#settle();
+    }
+
     async readDocument(runId: RunId, uri: string): Promise<string> {
         return (await this.#request(runId, 'outrigger/document/read', { uri })).text;
     }
@@ -190,6 +201,10 @@ export class Sidecars implements vscode.Disposable {
                 }
                 break;
             }
+            case 'outrigger/run/interrupted':
+                this.state.takeRun(folder, news.params.run);
+                void this.#catchUp(sidecar, news.params.run.runId);
+                break;
             case 'outrigger/question/opened':
                 this.state.open(news.params.question);
                 break;

@@ -68,6 +68,7 @@ export class RunDetails {
     readonly #timer = element('span', { class: 'timer', 'aria-hidden': 'true' });
     readonly #buttons = element('div', { class: 'buttons' });
     readonly #stop: HTMLButtonElement;
+    readonly #resume: HTMLButtonElement;
     readonly #summary = element('p', { class: 'summary' });
     readonly #facts = element('p', { class: 'facts' });
     readonly #plan = list('Plan', 'plan');
@@ -82,11 +83,13 @@ export class RunDetails {
         private readonly send: Send,
         timeline: HTMLElement,
     ) {
-        const command = (name: 'cancel' | 'showChanges' | 'openTranscript') => () =>
+        const command = (name: 'cancel' | 'resume' | 'showChanges' | 'openTranscript') => () =>
             send({ type: 'command', command: name, runId: this.#runId });
         this.#stop = button('Stop', command('cancel'), { class: 'primary' });
+        this.#resume = button('Resume', command('resume'), { class: 'primary' });
         this.#buttons.append(
             this.#stop,
+            this.#resume,
             button('Show changes', command('showChanges')),
             button('Open transcript', command('openTranscript')),
         );
@@ -120,6 +123,7 @@ export class RunDetails {
         this.#since = run.waiting?.since;
         this.tick();
         this.#stop.hidden = run.over;
+        this.#resume.hidden = run.status !== 'interrupted';
         this.#summary.hidden = run.summary === undefined;
         setText(this.#summary, run.summary?.text ?? '');
         setText(this.#facts, factsText(run));

@@ -408,8 +408,8 @@ test('the changes of a run are one diff over its files', async () => {
     await closeAll();
 });
 
-test('the sidecar is started again when it dies, and its runs are known to be cut off', async () => {
-    const id = await start(tool('c1', 'command', { command: 'true' }));
+test('the sidecar is started again when it dies, and its runs are offered to be resumed', async () => {
+    const id = await start(tool('c1', 'command', { command: 'true' }), done('To the end.'));
     const question = await asked(id);
     const [pid] = sidecarPids();
     assert.ok(pid);
@@ -418,12 +418,14 @@ test('the sidecar is started again when it dies, and its runs are known to be cu
         const [now] = sidecarPids();
         return now !== undefined && now !== pid && api.sidecars.phase === 'running';
     });
-    await until('the question to go or to be asked again', () => {
-        const status = runOf(id)?.status;
-        return status === 'interrupted'
-            ? api.sidecars.state.openQuestion(question.id) === undefined
-            : status === 'waiting';
-    });
+    await until('the run to be known as cut off', () => runOf(id)?.status === 'interrupted');
+    await vscode.commands.executeCommand('outrigger.resume', { runId: id });
+    await until('the run to ask again', () => runOf(id)?.status === 'waiting');
+    const again = await until('its question', () =>
+        api.sidecars.state.openQuestions().find((one) => one.run === id && one.kind.kind === question.kind.kind),
+    );
+    await vscode.commands.executeCommand('outrigger.answer', again.id, 'reject');
+    assert.equal((await ended(id)).end?.outcome, 'succeeded');
     const next = await start(done('Alive.'));
     assert.equal((await ended(next)).end?.outcome, 'succeeded');
 });

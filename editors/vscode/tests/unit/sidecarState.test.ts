@@ -101,6 +101,9 @@ test('runs of a process that is gone are interrupted, and their questions with t
     state.takeRuns(FOLDER, []);
     assert.equal(state.runs.get('r1')?.status, 'interrupted');
     assert.deepEqual(state.openQuestions(), []);
+    // It goes on, and asks again what it had asked.
+    state.open(blocker);
+    assert.deepEqual(state.openQuestions(), [blocker]);
 });
 
 test('a question is resolved once and stays so', () => {
