@@ -60,9 +60,10 @@ pub fn settle(conflict: &Conflict, hunks: &[Hunk], answer: &Answer, now: &FileNo
     };
     let moved = match now {
         FileNow::Absent { .. } => conflict.current.is_some(),
-        FileNow::Text(text) => conflict.current.as_ref().is_none_or(|shown| {
-            shown.hash != text.hash || shown.disk != text.disk || shown.source != text.source
-        }),
+        FileNow::Text(text) => conflict
+            .current
+            .as_ref()
+            .is_none_or(|shown| shown.hash != text.hash || (text.newer_disk && !shown.newer_disk)),
         FileNow::Opaque { .. } | FileNow::Refused { .. } => true,
     };
     if moved {
