@@ -133,10 +133,16 @@ pub fn decide(proposal: &Proposal, now: &FileNow, policies: FilePolicies) -> Ver
         (FileNow::Refused { reason }, _) => case.refuse(message::refused(case.path, reason)),
         (FileNow::Opaque { reason, .. }, _) => case.refuse(message::opaque(case.path, reason)),
         (FileNow::Absent { .. }, Change::Write { text }) => case.create(text),
-        (FileNow::Absent { nearest }, Change::Edit { .. }) => Verdict::Refuse {
-            message: message::missing(case.path, nearest),
-            now: NowKnown::Gone,
-        },
+        (FileNow::Absent { nearest }, Change::Edit { edits }) => {
+            // What the agent read is gone: whether it shall come back, with the edit, is not the agent's to decide.
+            match case.seen.map(|seen| edit::apply(&seen.text, edits)) {
+                Some(Ok(text)) => case.create(&text),
+                Some(Err(_)) | None => Verdict::Refuse {
+                    message: message::missing(case.path, nearest),
+                    now: NowKnown::Gone,
+                },
+            }
+        }
         (FileNow::Absent { .. }, Change::Delete { .. }) => Verdict::Identical,
         (FileNow::Text(now), Change::Write { text }) => case.write(now, text),
         (FileNow::Text(now), Change::Edit { edits }) => case.edit(now, edits),

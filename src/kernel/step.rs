@@ -168,12 +168,22 @@ fn on_document(state: &mut State, path: RelPath, news: DocumentNews) {
                 return;
             };
             for change in &changes {
-                let moved = shift::of(&document.text, change);
+                let moved = shift::of(&document.text, change, encoding);
                 // A change whose range makes no sense leaves the document as it was; the next whole text mends it.
-                if apply_changes(document, std::slice::from_ref(change), encoding).is_ok() {
-                    for run in state.runs.values_mut() {
-                        shift::apply(run.findings.values_mut(), &path, moved);
-                    }
+                let applied =
+                    apply_changes(document, std::slice::from_ref(change), encoding).is_ok();
+                let Some(moved) = moved.filter(|_| applied) else {
+                    continue;
+                };
+                for run in state.runs.values_mut() {
+                    shift::apply(run.findings.values_mut(), &path, &moved);
+                }
+                let places = state
+                    .questions
+                    .values_mut()
+                    .filter_map(|question| question.place.as_mut());
+                for place in places.filter(|place| place.path == path) {
+                    shift::question(&mut place.range, &moved);
                 }
             }
             document.version = version;

@@ -1,8 +1,8 @@
 //! What an answer to a conflict comes to, looked at again when it arrives.
 
-use super::super::diff;
 use super::super::file::{Encoding, FileNow, NewContent, WriteOrder};
 use super::super::question::{Answer, Hunk};
+use super::super::{diff, edit};
 use super::Conflict;
 
 /// What an answer comes to.
@@ -49,7 +49,7 @@ pub fn settle(conflict: &Conflict, hunks: &[Hunk], answer: &Answer, now: &FileNo
             }
         }
         Answer::TakeText { text } => NewContent::Text {
-            text: text.strip_prefix('\u{feff}').unwrap_or(text).into(),
+            text: fitted(conflict, text.strip_prefix('\u{feff}').unwrap_or(text)).into(),
             encoding: encoding(conflict).unwrap_or(Encoding::Utf8),
         },
         Answer::Choice { .. } | Answer::Text { .. } => {
@@ -74,6 +74,14 @@ pub fn settle(conflict: &Conflict, hunks: &[Hunk], answer: &Answer, now: &FileNo
         expected: conflict.current_hash().cloned(),
         content,
     })
+}
+
+/// A text that came back with bare line feeds gets the line endings of the file it is for.
+fn fitted(conflict: &Conflict, text: &str) -> String {
+    match &conflict.current {
+        Some(now) if !text.contains('\r') => edit::fit_endings(&now.text, text, None),
+        _ => text.to_owned(),
+    }
 }
 
 fn encoding(conflict: &Conflict) -> Option<Encoding> {

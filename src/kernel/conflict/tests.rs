@@ -444,9 +444,14 @@ fn answers_are_held_against_what_is_there_then() {
     for (answer, want) in rows {
         assert_eq!(say(answer.clone(), &shown), want, "{answer:?}");
     }
-    for moved in [disk("x\nm\nz\n"), unsaved("x\nm\ny\n"), absent()] {
+    for moved in [disk("x\nm\nz\n"), unsaved("x\nm\nz\n"), absent()] {
         assert_eq!(say(Answer::TakeAll, &moved), "look again");
     }
+    // Saved or opened meanwhile, with the text that the human was shown.
+    assert_eq!(
+        say(Answer::TakeAll, &unsaved("x\nm\ny\n")),
+        "write \"A\\nm\\nB\\n\" over h(x\nm\ny\n)"
+    );
     assert_eq!(
         say(Answer::KeepMine { reason }, &absent()),
         "keep Some(\"mine\")"

@@ -20,6 +20,9 @@ use crate::kernel::run::{
 use crate::kernel::state::Frame;
 use crate::kernel::tool::{AskUser, RunCommand, ToolUse};
 
+/// Editors count lines in 31 bits; a range ends one line further.
+const MOST_LINES: u32 = i32::MAX as u32 - 1;
+
 /// May the agent's version replace what is there?
 pub fn about_overwrite(
     run: &mut Run,
@@ -117,7 +120,7 @@ pub fn for_model(run: &mut Run, frame: &mut Frame<'_>, call: ReadCall, wanted: A
     };
     let mut choices: Vec<Choice> = wanted.choices.iter().enumerate().map(answer).collect();
     choices.push(stop_offer());
-    let line = wanted.line.unwrap_or(1).saturating_sub(1);
+    let line = wanted.line.unwrap_or(1).saturating_sub(1).min(MOST_LINES);
     let draft = Draft {
         title: wanted.question.clone(),
         detail: String::new(),
