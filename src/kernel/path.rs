@@ -63,7 +63,12 @@ impl RelPath {
         if parts.iter().any(|part| part.eq_ignore_ascii_case(".git")) {
             return Err(PathRefusal::GitFolder(text.to_owned()));
         }
-        Ok(Self(parts.join("/")))
+        let path = parts.join("/");
+        // `./C:/x` must not become what is refused when it is read again.
+        if has_drive(&path) {
+            return Err(PathRefusal::Outside(text.to_owned()));
+        }
+        Ok(Self(path))
     }
 
     pub fn as_str(&self) -> &str {
@@ -80,9 +85,13 @@ impl RelPath {
     }
 }
 
+/// `C:`, `C:/x`, `C:\\x`: a place on another system's drive. `c:x` is a name like any other.
 fn has_drive(text: &str) -> bool {
     let mut chars = text.chars();
-    matches!((chars.next(), chars.next()), (Some(letter), Some(':')) if letter.is_ascii_alphabetic())
+    matches!(
+        (chars.next(), chars.next(), chars.next()),
+        (Some(letter), Some(':'), None | Some('/' | '\\')) if letter.is_ascii_alphabetic()
+    )
 }
 
 impl std::fmt::Display for RelPath {
@@ -113,6 +122,11 @@ mod tests {
             ("a\\b", "a\\b"),
             ("é/漢😀", "é/漢😀"),
             (".github/x", ".github/x"),
+            ("a:b", "a:b"),
+            ("c:x/y", "c:x/y"),
+            ("é:/x", "é:/x"),
+            ("ab:/x", "ab:/x"),
+            ("x/C:", "x/C:"),
         ];
         for (text, want) in good {
             assert_eq!(
@@ -130,8 +144,12 @@ mod tests {
             "/etc/passwd",
             "~",
             "~/x",
+            "C:",
+            "c:/",
             "C:/x",
-            "c:x",
+            "C:\\x",
+            "./C:/x",
+            "a/../C:",
             "\\\\host\\share",
             ".git",
             "a/.GIT/config",
