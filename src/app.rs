@@ -11,9 +11,10 @@ mod load;
 mod perform;
 mod record;
 mod secrets;
+mod undo;
 mod write;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -31,6 +32,12 @@ use crate::kernel::path::RelPath;
 use crate::kernel::question::Answer;
 use crate::model::Models;
 use crate::store::state_dir::{StateDir, StateDirError};
+use crate::workspace::Workspace;
+use crate::workspace::ledger::{Ledger, LedgerError};
+
+pub use crate::workspace::ledger::Change;
+pub use crate::workspace::revert::{FileChangeKind, FileRevert, RevertReport};
+pub use undo::{ChangedFile, Undo, UndoError, Undone};
 
 /// Where an app works and what with.
 pub struct Config {
@@ -50,6 +57,8 @@ pub enum StartError {
     },
     #[error("failed to {0}")]
     State(#[from] StateDirError),
+    #[error("failed to {0}")]
+    Ledger(#[from] LedgerError),
     #[error("failed to start a thread: {0}")]
     Thread(std::io::Error),
 }
@@ -61,6 +70,8 @@ pub struct App {
     /// The workspace's state folder.
     state: Arc<StateDir>,
     models: Arc<Models>,
+    workspace: Arc<Workspace>,
+    ledger: Arc<Ledger>,
 }
 
 /// A page of a transcript.
@@ -139,14 +150,21 @@ impl App {
     /// The workspace or the state folder cannot be used.
     pub fn start(config: Config) -> Result<Self, StartError> {
         let (posts, mailbox) = mpsc::unbounded_channel();
+        let open = Workspace::open(&config.root);
+        let mut workspace = open.map_err(|source| StartError::Workspace {
+            path: config.root.clone(),
+            source,
+        })?;
         let state = Arc::new(StateDir::open(&config.root, config.state_dir.as_deref())?);
-        let models = Arc::clone(&config.models);
+        workspace.keep_out_of(state.path());
         let app = Self {
             posts,
+            ledger: Arc::new(Ledger::open(state.path())?),
             state,
-            models,
+            models: config.models,
+            workspace: Arc::new(workspace),
         };
-        actor::spawn(config, app.clone(), mailbox)?;
+        actor::spawn(&config.root, app.clone(), mailbox)?;
         Ok(app)
     }
 
@@ -285,6 +303,11 @@ impl App {
     /// Where a run's transcript is, or would be; `None` for a text that no run is called.
     pub fn transcript(&self, run: &RunId) -> Option<PathBuf> {
         self.state.transcript(run)
+    }
+
+    /// The folder of the sidecar's own files about this workspace; the user's alone.
+    pub fn state_folder(&self) -> &Path {
+        self.state.path()
     }
 
     pub(crate) fn life(&self, run: RunId) {

@@ -4,6 +4,7 @@
 //! here. Every method takes an object; fields that may be left out have defaults. Names are camelCase.
 
 pub mod capabilities;
+pub mod change;
 pub mod document;
 pub mod error;
 pub mod question;
@@ -17,6 +18,11 @@ pub mod method {
     // Requests of the client.
     pub const RUN_START: &str = "outrigger/run/start";
     pub const RUN_CANCEL: &str = "outrigger/run/cancel";
+    pub const RUN_STEER: &str = "outrigger/run/steer";
+    pub const RUN_RESUME: &str = "outrigger/run/resume";
+    pub const RUN_CHANGES: &str = "outrigger/run/changes";
+    pub const RUN_DIFF: &str = "outrigger/run/diff";
+    pub const RUN_REVERT: &str = "outrigger/run/revert";
     pub const RUN_LIST: &str = "outrigger/run/list";
     pub const RUN_EVENTS: &str = "outrigger/run/events";
     pub const QUESTION_LIST: &str = "outrigger/question/list";
@@ -24,6 +30,7 @@ pub mod method {
     pub const DOCUMENT_READ: &str = "outrigger/document/read";
     // Notifications of the server, to clients that offered to take them.
     pub const RUN_EVENT: &str = "outrigger/run/event";
+    pub const RUN_INTERRUPTED: &str = "outrigger/run/interrupted";
     pub const QUESTION_OPENED: &str = "outrigger/question/opened";
     pub const QUESTION_RESOLVED: &str = "outrigger/question/resolved";
     // Requests of the server, to clients that offered to take them.

@@ -1,6 +1,7 @@
 //! The actor: takes posts one at a time, records facts, steps the kernel, has its effects performed.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -9,24 +10,24 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::clock::Clock;
+use super::clock::{Clock, wall_ms};
 use super::load;
 use super::perform::Performer;
 use super::record::Recorder;
 use super::secrets::Secrets;
-use super::{App, Config, EditOrder, Notice, StartError};
+use super::{App, EditOrder, Notice, StartError};
 use crate::gates::Gates;
 use crate::kernel::effect::{Effect, Refusal, RefusalKind, Reply};
 use crate::kernel::event::{Record, RunEvent};
-use crate::kernel::file::Overlay;
-use crate::kernel::ids::{RequestId, RunId};
+use crate::kernel::file::{Overlay, WriteOrder};
+use crate::kernel::ids::{ChangeId, RequestId, RunId};
 use crate::kernel::input::{Command, DocumentNews, Input, Stimulus};
 use crate::kernel::path::RelPath;
 use crate::kernel::time::Moment;
-use crate::kernel::tool::ToolUse;
+use crate::kernel::tool::{PlanItemState, ToolUse};
 use crate::kernel::{State, step};
 use crate::store::transcript::TranscriptError;
-use crate::workspace::Workspace;
+use crate::workspace::ledger::Why;
 
 /// How finely stalls are noticed.
 const TICK: Duration = Duration::from_millis(250);
@@ -74,31 +75,27 @@ struct Actor {
 
 /// Starts the actor's thread. Must be called inside a tokio runtime.
 pub fn spawn(
-    config: Config,
+    root: &Path,
     app: App,
     mailbox: mpsc::UnboundedReceiver<Post>,
 ) -> Result<(), StartError> {
-    let open = Workspace::open(&config.root);
-    let mut workspace = open.map_err(|source| StartError::Workspace {
-        path: config.root.clone(),
-        source,
-    })?;
     let state = Arc::clone(&app.state);
-    workspace.keep_out_of(state.path());
-    let secrets = Arc::new(Secrets::new(config.root.clone()));
+    let workspace = Arc::clone(&app.workspace);
+    let secrets = Arc::new(Secrets::new(root.to_owned()));
     let cache = state.path().join("cache");
     let actor = Actor {
         clock: Clock::new(),
         state: State::default(),
         recorder: Recorder::new(state, Arc::clone(&secrets)),
         performer: Performer {
-            app,
             runtime: Handle::current(),
             root: workspace.root().to_owned(),
             gates: Gates::new(workspace.root().to_owned(), cache),
-            workspace: Arc::new(workspace),
-            models: config.models,
+            workspace,
+            models: Arc::clone(&app.models),
+            ledger: Arc::clone(&app.ledger),
             works: HashMap::new(),
+            app,
         },
         subscribers: Vec::new(),
         replies: HashMap::new(),
@@ -320,7 +317,11 @@ impl Actor {
         for effect in effects {
             match effect {
                 Effect::Accept { run, event } => {
-                    if let Err(error) = self.record(&run, event.clone()) {
+                    // What a client is told was taken must still be there after a crash.
+                    let recorded = self
+                        .record(&run, event.clone())
+                        .and_then(|()| self.recorder.sync(&run));
+                    if let Err(error) = recorded {
                         unrecorded = Some((run, error));
                     } else {
                         self.take(Stimulus::Fact { run, event });
@@ -426,7 +427,8 @@ impl Actor {
                 self.recorder
                     .sync(&run)
                     .map_err(|error| (run.clone(), error))?;
-                performer.write(&run, change, order, document);
+                let why = why(&self.state, (run, change), &order);
+                performer.write(why, order, document);
             }
             Effect::RunGates {
                 run,
@@ -490,5 +492,27 @@ impl Actor {
             }
         }
         self.watches = kept;
+    }
+}
+
+/// What the ledger is told of a run's change.
+fn why(state: &State, (run, change): (RunId, ChangeId), order: &WriteOrder) -> Why {
+    let known = state.runs.get(&run);
+    let call = known.and_then(|run| run.current.as_ref().map(|current| &current.call));
+    let doing = known.and_then(|run| {
+        let mut plan = run.plan.iter();
+        plan.find(|item| item.state == PlanItemState::InProgress)
+    });
+    let reason = match (doing, call) {
+        (Some(item), _) => item.title.clone(),
+        (None, Some(call)) => format!("{} {}", call.name, order.path),
+        (None, None) => format!("change {}", order.path),
+    };
+    Why {
+        step: call.map(|call| call.id.to_string()),
+        reason,
+        at: wall_ms(),
+        run,
+        change,
     }
 }

@@ -27,7 +27,8 @@ impl Clock {
     }
 }
 
-fn wall_ms() -> i64 {
+/// Milliseconds since 1970.
+pub fn wall_ms() -> i64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

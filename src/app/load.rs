@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::App;
+use super::clock::wall_ms;
 use super::secrets::Secrets;
 use crate::kernel::event::{Record, RunEvent};
 use crate::kernel::ids::RunId;
 use crate::store::transcript::{Transcript, TranscriptError, read};
+use crate::workspace::ledger::Recovered;
 
 /// Looks for them beside everything else; each is posted as it is found.
 pub fn unfinished(app: App, secrets: Arc<Secrets>) {
@@ -20,6 +22,15 @@ pub fn unfinished(app: App, secrets: Arc<Secrets>) {
 }
 
 fn look(app: &App, secrets: &Secrets) {
+    // Before any run goes on: which of its changes were made.
+    match app.ledger.recover(&app.workspace, wall_ms()) {
+        Ok(recovered) => {
+            for Recovered { change, settled } in recovered {
+                tracing::info!(run = %change.run, path = %change.path, ?settled, "a change that was cut off");
+            }
+        }
+        Err(error) => tracing::error!("failed to {error}"),
+    }
     let Ok(entries) = std::fs::read_dir(app.state.runs()) else {
         return;
     };

@@ -18,19 +18,21 @@ use crate::kernel::conversation::{ModelErrorKind, ModelFailure, ModelRequest};
 use crate::kernel::event::{GateRound, ReadCall, ReadTool, RunEvent};
 use crate::kernel::file::{FileNow, OpenDocument, Overlay, WriteOrder, WriteOutcome};
 use crate::kernel::finding::{GateReport, Outcome};
-use crate::kernel::ids::{ChangeId, GateId, GateRoundId, ModelCallId, RunId, ToolCallId};
+use crate::kernel::ids::{GateId, GateRoundId, ModelCallId, RunId, ToolCallId};
 use crate::kernel::path::RelPath;
 use crate::kernel::tool::{ToolOutput, ToolUse};
 use crate::model::{Models, ToolSpec};
 use crate::tools;
 use crate::tools::command::Commands;
 use crate::workspace::Workspace;
+use crate::workspace::ledger::{Ledger, Why};
 
 pub struct Performer {
     pub app: App,
     pub runtime: Handle,
     pub root: PathBuf,
     pub workspace: Arc<Workspace>,
+    pub ledger: Arc<Ledger>,
     pub gates: Gates,
     pub models: Arc<Models>,
     pub works: HashMap<RunId, Work>,
@@ -215,41 +217,33 @@ impl Performer {
         });
     }
 
-    pub fn write(
-        &mut self,
-        run: &RunId,
-        change: ChangeId,
-        order: WriteOrder,
-        document: Option<OpenDocument>,
-    ) {
-        let workspace = Arc::clone(&self.workspace);
-        let path = order.path.clone();
+    /// Every write is in the ledger before it is made.
+    pub fn write(&mut self, why: Why, order: WriteOrder, document: Option<OpenDocument>) {
+        let run = why.run.clone();
+        let (change, path) = (why.change, order.path.clone());
         let broken = path.clone();
         let panicked = move |panic| RunEvent::WriteFinished {
             change,
             path: broken,
             outcome: WriteOutcome::Unknown { error: panic },
         };
+        let finished = move |outcome| RunEvent::WriteFinished {
+            change,
+            path,
+            outcome,
+        };
         match document {
             Some(document) => {
                 let app = self.app.clone();
                 let future = async move {
-                    let outcome = write::in_editor(&app, &workspace, order, document).await;
-                    RunEvent::WriteFinished {
-                        change,
-                        path,
-                        outcome,
-                    }
+                    finished(write::in_editor(&app, &why, order, document).await)
                 };
-                self.start(run, future, panicked);
+                self.start(&run, future, panicked);
             }
             None => {
-                let work = move || RunEvent::WriteFinished {
-                    change,
-                    path,
-                    outcome: workspace.write(&order),
-                };
-                self.start_blocking(run, work, panicked);
+                let (workspace, ledger) = (Arc::clone(&self.workspace), Arc::clone(&self.ledger));
+                let work = move || finished(workspace.write_recorded(&order, &ledger, &why));
+                self.start_blocking(&run, work, panicked);
             }
         }
     }

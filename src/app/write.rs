@@ -16,33 +16,87 @@ use crate::kernel::file::{
 };
 use crate::kernel::hash::ContentHash;
 use crate::workspace::Workspace;
+use crate::workspace::ledger::{ChangeState, Contents, Ledger, LedgerError, Why};
 
 /// How long an editor may take to apply an edit and save. A modal dialog can hold it up; then the file is looked at.
 const EDITOR_TIME: Duration = Duration::from_secs(20);
 
-/// Through the editor. The write happens only if the document's text is what the order expects.
+/// Through the editor, in the ledger before it is made. The write happens only if the document's text is what the order
+/// expects.
 pub async fn in_editor(
     app: &App,
-    workspace: &Arc<Workspace>,
+    why: &Why,
     order: WriteOrder,
     document: OpenDocument,
 ) -> WriteOutcome {
     let NewContent::Text { text, encoding } = order.content.clone() else {
-        return on_disk(workspace, order).await;
+        return recorded_on_disk(app, why, order).await;
     };
-    let old = document.text.to_string();
-    let before = ContentHash::of(&encoding.encode(&old));
-    if order.expected.as_ref() != Some(&before) {
+    let before = encoding.encode(&document.text.to_string());
+    if order.expected.as_ref() != Some(&ContentHash::of(&before)) {
         // A document without unsaved text whose file is newer: the disk is the truth, and the editor reads it again.
         return if document.dirty {
             WriteOutcome::Changed
         } else {
-            on_disk(workspace, order).await
+            recorded_on_disk(app, why, order).await
         };
     }
+    let after = encoding.encode(&text);
+    if before == after {
+        return through_editor(app, order, document).await;
+    }
+    let intent = (order.path.clone(), before, after);
+    let begun = with_ledger(app, why, move |ledger, why| {
+        let (path, before, after) = intent;
+        let contents = Contents {
+            before: Some(&before),
+            after: Some(&after),
+        };
+        ledger.begin(&path, contents, why)
+    });
+    if let Err(error) = begun.await {
+        return WriteOutcome::Failed {
+            error: format!("failed to {error}"),
+        };
+    }
+    let outcome = through_editor(app, order, document).await;
+    let state = match &outcome {
+        WriteOutcome::Written { .. } => ChangeState::Made,
+        WriteOutcome::Changed | WriteOutcome::Failed { .. } => ChangeState::NotMade,
+        // Left open: whoever looks at the file settles it.
+        WriteOutcome::Unknown { .. } => return outcome,
+    };
+    let settled = with_ledger(app, why, move |ledger, why| {
+        ledger.settle((&why.run, why.change), state, why.at)
+    });
+    if let Err(error) = settled.await {
+        tracing::warn!("failed to {error}");
+    }
+    outcome
+}
+
+/// The ledger waits for the disk, so it is asked where that holds up nobody. The error completes "failed to ".
+async fn with_ledger(
+    app: &App,
+    why: &Why,
+    act: impl FnOnce(&Ledger, &Why) -> Result<(), LedgerError> + Send + 'static,
+) -> Result<(), String> {
+    let (ledger, why) = (Arc::clone(&app.ledger), why.clone());
+    match tokio::task::spawn_blocking(move || act(&ledger, &why)).await {
+        Ok(done) => done.map_err(|error| error.to_string()),
+        Err(error) => Err(format!("use the ledger: {error}")),
+    }
+}
+
+async fn through_editor(app: &App, order: WriteOrder, document: OpenDocument) -> WriteOutcome {
+    let NewContent::Text { text, encoding } = order.content.clone() else {
+        return WriteOutcome::Changed;
+    };
+    let old = document.text.to_string();
+    let before = ContentHash::of(&encoding.encode(&old));
     let after = order.content.hash();
     // The disk must still be this when the editor could not save and we write the same bytes.
-    let disk = look_at_disk(workspace, &order).await;
+    let disk = look_at_disk(&app.workspace, &order).await;
     let (reply, replied) = oneshot::channel();
     let arrived = app.await_text(order.path.clone(), Arc::clone(&text));
     let edit = EditOrder {
@@ -87,7 +141,7 @@ pub async fn in_editor(
                 expected: disk,
                 ..order
             };
-            match on_disk(workspace, order).await {
+            match on_disk(app, order).await {
                 WriteOutcome::Written { .. } => written(WrittenThrough::EditorAndDisk),
                 other => {
                     tracing::warn!(?other, "the edited document is not on disk");
@@ -98,10 +152,20 @@ pub async fn in_editor(
     }
 }
 
-/// On disk: old or new, never half.
-pub async fn on_disk(workspace: &Arc<Workspace>, order: WriteOrder) -> WriteOutcome {
-    let workspace = Arc::clone(workspace);
-    let done = tokio::task::spawn_blocking(move || workspace.write(&order)).await;
+/// On disk, in the ledger before it is made: old or new, never half.
+pub async fn recorded_on_disk(app: &App, why: &Why, order: WriteOrder) -> WriteOutcome {
+    let (app, why) = (app.clone(), why.clone());
+    blocking(move || app.workspace.write_recorded(&order, &app.ledger, &why)).await
+}
+
+/// The bytes of a change that is in the ledger already.
+async fn on_disk(app: &App, order: WriteOrder) -> WriteOutcome {
+    let workspace = Arc::clone(&app.workspace);
+    blocking(move || workspace.write(&order)).await
+}
+
+async fn blocking(write: impl FnOnce() -> WriteOutcome + Send + 'static) -> WriteOutcome {
+    let done = tokio::task::spawn_blocking(write).await;
     done.unwrap_or_else(|error| WriteOutcome::Unknown {
         error: error.to_string(),
     })

@@ -24,6 +24,8 @@ pub struct Capabilities {
     pub progress: bool,
     pub apply_edit: bool,
     pub versions: Versions,
+    /// It opens documents when asked to.
+    pub show_document: bool,
     /// Code actions may be more than commands.
     pub action_literals: bool,
     pub diagnostics: DiagnosticSupport,
@@ -59,6 +61,11 @@ impl Capabilities {
                 .as_ref()
                 .and_then(|window| window.work_done_progress)),
             apply_edit: is(workspace.and_then(|workspace| workspace.apply_edit)),
+            show_document: client
+                .window
+                .as_ref()
+                .and_then(|window| window.show_document.as_ref())
+                .is_some_and(|show| show.support),
             versions: match edit.and_then(|edit| edit.document_changes) {
                 Some(true) => Versions::Checked,
                 Some(false) | None => Versions::Unchecked,
@@ -90,7 +97,10 @@ impl Capabilities {
             )),
             code_action_provider: Some(if self.action_literals {
                 CodeActionProviderCapability::Options(CodeActionOptions {
-                    code_action_kinds: Some(vec![CodeActionKind::QUICKFIX]),
+                        code_action_kinds: Some(vec![
+                        CodeActionKind::QUICKFIX,
+                        CodeActionKind::REFACTOR_REWRITE,
+                    ]),
                     ..CodeActionOptions::default()
                 })
             } else {
@@ -110,8 +120,13 @@ fn server_offer() -> ServerOffer {
     let methods = [
         method::RUN_START,
         method::RUN_CANCEL,
+        method::RUN_STEER,
+        method::RUN_RESUME,
         method::RUN_LIST,
         method::RUN_EVENTS,
+        method::RUN_CHANGES,
+        method::RUN_DIFF,
+        method::RUN_REVERT,
         method::QUESTION_LIST,
         method::QUESTION_ANSWER,
         method::DOCUMENT_READ,
@@ -204,6 +219,7 @@ mod tests {
                 encoding: PositionEncoding::Utf16,
                 progress: false,
                 apply_edit: false,
+                show_document: false,
                 versions: Versions::Unchecked,
                 action_literals: false,
                 diagnostics: DiagnosticSupport::default(),
@@ -216,7 +232,7 @@ mod tests {
     fn a_client_with_everything_gets_everything() {
         let client = negotiate(&json!({
             "workspace": {"applyEdit": true, "workspaceEdit": {"documentChanges": true}},
-            "window": {"workDoneProgress": true},
+            "window": {"workDoneProgress": true, "showDocument": {"support": true}},
             "textDocument": {
                 "codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}},
                 "publishDiagnostics": {
@@ -227,6 +243,7 @@ mod tests {
             "experimental": {"other": 1, "outrigger": {"version": 1, "events": true, "save": true, "new": 1}},
         }));
         assert!(client.progress && client.apply_edit && client.action_literals);
+        assert!(client.show_document);
         assert_eq!(client.versions, Versions::Checked);
         assert_eq!(
             client.diagnostics,

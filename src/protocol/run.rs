@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::conversation::Usage;
-use crate::kernel::event::{Budget, Engine, Policy, Record, RunOutcome};
+use crate::kernel::event::{Budget, Engine, Policy, Record, RunOutcome, Steer};
 use crate::kernel::ids::{QuestionId, RunId};
 use crate::kernel::policy::stall::StallPolicy;
 use crate::kernel::run::{RunStatus, Summary, Waiting};
@@ -51,6 +51,39 @@ pub struct CancelResult {
     pub run_id: RunId,
     /// How the run ended; `succeeded` or `failed` when it was over before.
     pub outcome: RunOutcome,
+}
+
+/// `outrigger/run/steer`: a word to a run that is under way. Answered when it is recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SteerParams {
+    pub run_id: RunId,
+    pub steer: Steer,
+    /// Who says it, for the others. Default: the client's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SteerResult {
+    pub run_id: RunId,
+}
+
+/// `outrigger/run/resume`: takes up a run that an earlier process did not end. Resuming a run that works is no error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResumeParams {
+    pub run_id: RunId,
+    /// Who resumes it, for the others. Default: the client's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResumeResult {
+    pub run_id: RunId,
 }
 
 /// `outrigger/run/list`
@@ -133,4 +166,11 @@ pub struct EventsResult {
 pub struct EventParams {
     pub run_id: RunId,
     pub record: Record,
+}
+
+/// `outrigger/run/interrupted`, a notification: a run that an earlier process did not end, and that can be resumed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InterruptedParams {
+    pub run: RunView,
 }

@@ -6,7 +6,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::protocol::{self, capabilities, document, error, method, question, run};
+use crate::protocol::{self, capabilities, change, document, error, method, question, run};
 
 const REFERENCE: &str = "#/$defs/";
 
@@ -68,6 +68,21 @@ impl Contract {
             types.received::<run::CancelParams>("RunCancelParams");
             types.sent::<run::CancelResult>("RunCancelResult");
             request(method::RUN_CANCEL, "RunCancelParams", "RunCancelResult");
+            types.received::<run::SteerParams>("RunSteerParams");
+            types.sent::<run::SteerResult>("RunSteerResult");
+            request(method::RUN_STEER, "RunSteerParams", "RunSteerResult");
+            types.received::<run::ResumeParams>("RunResumeParams");
+            types.sent::<run::ResumeResult>("RunResumeResult");
+            request(method::RUN_RESUME, "RunResumeParams", "RunResumeResult");
+            types.received::<change::ChangesParams>("RunChangesParams");
+            types.sent::<change::ChangesResult>("RunChangesResult");
+            request(method::RUN_CHANGES, "RunChangesParams", "RunChangesResult");
+            types.received::<change::DiffParams>("RunDiffParams");
+            types.sent::<change::DiffResult>("RunDiffResult");
+            request(method::RUN_DIFF, "RunDiffParams", "RunDiffResult");
+            types.received::<change::RevertParams>("RunRevertParams");
+            types.sent::<change::RevertResult>("RunRevertResult");
+            request(method::RUN_REVERT, "RunRevertParams", "RunRevertResult");
             types.received::<run::ListParams>("RunListParams");
             types.sent::<run::ListResult>("RunListResult");
             request(method::RUN_LIST, "RunListParams", "RunListResult");
@@ -107,6 +122,8 @@ impl Contract {
             };
             types.sent::<run::EventParams>("RunEventParams");
             notification(method::RUN_EVENT, "RunEventParams");
+            types.sent::<run::InterruptedParams>("RunInterruptedParams");
+            notification(method::RUN_INTERRUPTED, "RunInterruptedParams");
             types.sent::<question::OpenedParams>("QuestionOpenedParams");
             notification(method::QUESTION_OPENED, "QuestionOpenedParams");
             types.sent::<question::ResolvedParams>("QuestionResolvedParams");
