@@ -25,10 +25,13 @@ mod outbox;
 mod places;
 mod progress;
 mod questions;
+mod runs;
 mod server;
 mod session;
+mod start;
 mod test_methods;
 mod transport;
+mod writing;
 
 pub use ending::Ending;
 pub use framing::DEFAULT_BODY_LIMIT;

@@ -235,9 +235,8 @@ impl Performer {
         match document {
             Some(document) => {
                 let app = self.app.clone();
-                let future = async move {
-                    finished(write::in_editor(&app, &why, order, document).await)
-                };
+                let future =
+                    async move { finished(write::in_editor(&app, &why, order, document).await) };
                 self.start(&run, future, panicked);
             }
             None => {

@@ -315,7 +315,12 @@ mod tests {
         };
         let rows = [
             (Some("a"), Some("b"), opaque("b"), Some(ChangeState::Made)),
-            (Some("a"), Some("b"), opaque("a"), Some(ChangeState::NotMade)),
+            (
+                Some("a"),
+                Some("b"),
+                opaque("a"),
+                Some(ChangeState::NotMade),
+            ),
             (Some("a"), Some("b"), opaque("c"), None),
             (Some("a"), Some("b"), absent(), None),
             (Some("a"), None, absent(), Some(ChangeState::Made)),

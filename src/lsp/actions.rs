@@ -7,7 +7,7 @@ use lsp_types::{
 use serde_json::{Value, json};
 
 use super::capabilities::Capabilities;
-use super::commands;
+use super::commands::{self, Passage};
 use super::diagnostics::{SOURCE, render_finding, render_question};
 use super::edits::workspace_edit;
 use super::places::{self, Root};
@@ -35,37 +35,53 @@ pub struct Situation<'a> {
 
 /// The actions, those that unblock a run first.
 pub fn offer(situation: &Situation<'_>) -> Vec<CodeActionOrCommand> {
-    if !wants_quick_fixes(situation.context) {
-        return Vec::new();
-    }
     let mut actions: Vec<CodeAction> = Vec::new();
-    for question in situation.questions {
-        actions.extend(answers(question, situation));
-    }
-    for finding in situation.findings {
-        if touches(finding, situation.range) {
-            actions.extend(fixes(finding, situation));
+    if wants(situation.context, &CodeActionKind::QUICKFIX) {
+        for question in situation.questions {
+            actions.extend(answers(question, situation));
         }
+        for finding in situation.findings {
+            if touches(finding, situation.range) {
+                actions.extend(fixes(finding, situation));
+            }
+        }
+        actions.extend(run_to_fix(situation));
     }
-    actions.extend(run_to_fix(situation));
+    if wants(situation.context, &CodeActionKind::REFACTOR_REWRITE) {
+        actions.extend(run_to_change(situation));
+    }
     actions
         .into_iter()
         .filter_map(|action| as_client_takes_it(action, situation.client))
         .collect()
 }
 
-/// `only` names kinds, each standing for those below it.
-fn wants_quick_fixes(context: &CodeActionContext) -> bool {
-    context.only.as_ref().is_none_or(|kinds| {
-        kinds
-            .iter()
-            .any(|kind| matches!(kind.as_str(), "" | "quickfix" | "quickfix.outrigger"))
-    })
+/// `only` names kinds, each standing for those below it, and some clients name ours.
+fn wants(context: &CodeActionContext, kind: &CodeActionKind) -> bool {
+    let is_meant = |wanted: &CodeActionKind| {
+        let (wanted, kind) = (wanted.as_str(), kind.as_str());
+        let below = |rest: &str| rest.is_empty() || rest.starts_with('.');
+        wanted.is_empty()
+            || kind.strip_prefix(wanted).is_some_and(below)
+            || wanted.strip_prefix(kind) == Some(".outrigger")
+    };
+    let only = context.only.as_ref();
+    only.is_none_or(|kinds| kinds.iter().any(is_meant))
 }
 
 fn answers(question: &Question, situation: &Situation<'_>) -> Vec<CodeAction> {
     let lines = (situation.range.start.line, situation.range.end.line);
     let diagnostic = render_question(question, situation.client);
+    // A client that shows questions itself has its own place for words.
+    let in_words = (question.free_text && !situation.client.offer.questions).then(|| {
+        let title = "answer in your own words…";
+        let argument = json!({ "questionId": question.id });
+        quick_fix(
+            format!("{}: {title}", question.title),
+            command(commands::WRITE_ANSWER, title, argument),
+            vec![diagnostic.clone()],
+        )
+    });
     questions::offers(question)
         .into_iter()
         .chain(questions::hunk_offers(question, lines))
@@ -81,6 +97,7 @@ fn answers(question: &Question, situation: &Situation<'_>) -> Vec<CodeAction> {
                 vec![diagnostic.clone()],
             )
         })
+        .chain(in_words)
         .collect()
 }
 
@@ -166,6 +183,32 @@ fn run_to_fix(situation: &Situation<'_>) -> Option<CodeAction> {
         command,
         problems.into_iter().cloned().collect(),
     ))
+}
+
+/// On a selection, in a client that has no better way to start a run.
+fn run_to_change(situation: &Situation<'_>) -> Option<CodeAction> {
+    let Range { start, end } = situation.range;
+    if start == end || situation.document.is_none() || situation.client.offer.events {
+        return None;
+    }
+    // A selection of whole lines ends before the first character of the next.
+    let last = if end.character == 0 && end.line > start.line {
+        end.line
+    } else {
+        end.line.saturating_add(1)
+    };
+    let passage = Passage {
+        path: situation.path.clone(),
+        first_line: start.line.saturating_add(1),
+        last_line: last,
+    };
+    let title = "Outrigger: change this…";
+    Some(CodeAction {
+        title: title.to_owned(),
+        kind: Some(CodeActionKind::REFACTOR_REWRITE),
+        command: Some(command(commands::WRITE_PROMPT, title, json!(passage))),
+        ..CodeAction::default()
+    })
 }
 
 fn quick_fix(title: String, command: Command, diagnostics: Vec<Diagnostic>) -> CodeAction {
@@ -327,6 +370,7 @@ mod tests {
             titles(&actions),
             [
                 "Which port?: 80",
+                "Which port?: answer in your own words…",
                 "prefix it with an underscore",
                 "Fix with Outrigger"
             ]
@@ -338,15 +382,19 @@ mod tests {
             ]})
         );
         assert_eq!(
-            actions[1]["edit"],
+            actions[1]["command"]["arguments"],
+            json!([{"questionId": "r.q1"}])
+        );
+        assert_eq!(
+            actions[2]["edit"],
             json!({"changes": {"file:///w/a.rs": [{
                 "range": {"start": {"line": 0, "character": 4}, "end": {"line": 0, "character": 5}},
                 "newText": "_é",
             }]}})
         );
-        assert_eq!(actions[1]["isPreferred"], true);
+        assert_eq!(actions[2]["isPreferred"], true);
         assert_eq!(
-            actions[2]["command"]["arguments"],
+            actions[3]["command"]["arguments"],
             json!([{"prompt": "Fix in a.rs:\n- line 1, rustc: broken é"}])
         );
     }
@@ -354,17 +402,13 @@ mod tests {
     #[test]
     fn nothing_is_offered_that_does_not_fit() {
         let none = json!({"diagnostics": []});
-        assert_eq!(
-            titles(&offered("other", 0, none.clone(), true)),
-            ["Which port?: 80"]
-        );
-        assert_eq!(
-            titles(&offered(TEXT, 1, none.clone(), true)),
-            ["Which port?: 80"]
-        );
+        let answers = ["Which port?: 80", "Which port?: answer in your own words…"];
+        assert_eq!(titles(&offered("other", 0, none.clone(), true)), answers);
+        assert_eq!(titles(&offered(TEXT, 1, none.clone(), true)), answers);
         for (only, count) in [
-            ("quickfix", 2),
-            ("", 2),
+            ("quickfix", 3),
+            ("quickfix.outrigger", 3),
+            ("", 3),
             ("refactor", 0),
             ("source.fixAll", 0),
         ] {
@@ -372,7 +416,50 @@ mod tests {
             assert_eq!(offered(TEXT, 0, context, true).len(), count, "{only}");
         }
         let old_client = offered(TEXT, 0, none, false);
-        assert_eq!(titles(&old_client), ["Which port?: 80"]);
+        assert_eq!(titles(&old_client), answers);
         assert_eq!(old_client[0]["command"], "outrigger.answer");
+    }
+
+    #[test]
+    fn a_selection_can_be_changed_by_a_run() {
+        let at = |line, character| lsp_types::Position { line, character };
+        let document = OpenDocument {
+            uri: "file:///w/a.rs".into(),
+            version: 3,
+            text: Rope::from_str(TEXT),
+            dirty: false,
+            saved: None,
+        };
+        let offered = |start, end, only: &str, is_open: bool| {
+            let context = json!({"diagnostics": [], "only": [only]});
+            let actions = offer(&Situation {
+                path: &path(),
+                range: Range { start, end },
+                context: &serde_json::from_value(context).unwrap(),
+                findings: &[],
+                questions: &[],
+                document: is_open.then_some(&document),
+                root: &Root::from_path("/w"),
+                client: &client(true),
+            });
+            let value = serde_json::to_value(actions).unwrap();
+            value[0]["command"]["arguments"][0].clone()
+        };
+        let passage =
+            |first: u32, last: u32| json!({"path": "a.rs", "firstLine": first, "lastLine": last});
+        assert_eq!(offered(at(0, 1), at(1, 2), "refactor", true), passage(1, 2));
+        assert_eq!(offered(at(0, 0), at(1, 0), "", true), passage(1, 1));
+        assert_eq!(
+            offered(at(1, 2), at(1, 3), "refactor.rewrite", true),
+            passage(2, 2)
+        );
+        for (start, end, only, is_open) in [
+            (at(0, 1), at(0, 1), "refactor", true),
+            (at(0, 1), at(1, 1), "refactor", false),
+            (at(0, 1), at(1, 1), "quickfix", true),
+            (at(0, 1), at(1, 1), "ref", true),
+        ] {
+            assert_eq!(offered(start, end, only, is_open), Value::Null, "{only}");
+        }
     }
 }

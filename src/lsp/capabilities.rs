@@ -97,7 +97,7 @@ impl Capabilities {
             )),
             code_action_provider: Some(if self.action_literals {
                 CodeActionProviderCapability::Options(CodeActionOptions {
-                        code_action_kinds: Some(vec![
+                    code_action_kinds: Some(vec![
                         CodeActionKind::QUICKFIX,
                         CodeActionKind::REFACTOR_REWRITE,
                     ]),

@@ -3,9 +3,12 @@
 //! Each takes one object, as the method of the same purpose does, or short forms that a person can type.
 
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::kernel::ids::{QuestionId, RunId};
+use crate::kernel::path::RelPath;
+use crate::protocol::change::RevertParams;
 use crate::protocol::question::AnswerParams;
 use crate::protocol::run::StartParams;
 
@@ -14,7 +17,21 @@ pub const CANCEL: &str = "outrigger.cancel";
 pub const RESUME: &str = "outrigger.resume";
 pub const ANSWER: &str = "outrigger.answer";
 
-pub const NAMES: [&str; 4] = [RUN, CANCEL, RESUME, ANSWER];
+pub const REVERT: &str = "outrigger.revert";
+/// Opens a document in which an answer is written; saving it answers.
+pub const WRITE_ANSWER: &str = "outrigger.writeAnswer";
+/// Opens a document in which the prompt of a run is written; saving it starts the run.
+pub const WRITE_PROMPT: &str = "outrigger.writePrompt";
+
+pub const NAMES: [&str; 7] = [
+    RUN,
+    CANCEL,
+    RESUME,
+    ANSWER,
+    REVERT,
+    WRITE_ANSWER,
+    WRITE_PROMPT,
+];
 
 /// A command, read.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +47,21 @@ pub enum Command {
         question: QuestionId,
         words: String,
     },
+    /// `None`: all of the run that ended last.
+    Revert(Option<RevertParams>),
+    WriteAnswer(QuestionId),
+    /// `None`: a prompt about nothing in particular.
+    WritePrompt(Option<Passage>),
+}
+
+/// A part of a file that a prompt is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Passage {
+    pub path: RelPath,
+    /// 1-based, both included.
+    pub first_line: u32,
+    pub last_line: u32,
 }
 
 /// Reads a command. The error is for people.
@@ -43,6 +75,13 @@ pub fn read(name: &str, mut arguments: Vec<Value>) -> Result<Command, String> {
         CANCEL => read_run_id(CANCEL, &arguments).map(Command::Cancel),
         RESUME => read_run_id(RESUME, &arguments).map(Command::Resume),
         ANSWER => read_answer(arguments),
+        REVERT => read_revert(arguments),
+        WRITE_ANSWER => read_write_answer(&arguments),
+        WRITE_PROMPT => match first(arguments) {
+            Value::Null => Ok(Command::WritePrompt(None)),
+            passage => read_object(WRITE_PROMPT, passage)
+                .map(|passage| Command::WritePrompt(Some(passage))),
+        },
         _ => Err(format!(
             "there is no command `{name}`; there are {}",
             NAMES.join(", ")
@@ -91,6 +130,25 @@ fn read_answer(arguments: Vec<Value>) -> Result<Command, String> {
     }
 }
 
+fn read_revert(arguments: Vec<Value>) -> Result<Command, String> {
+    let params = match first(arguments) {
+        Value::Null => None,
+        Value::String(id) => Some(RevertParams::all_of(RunId::new(id))),
+        object => Some(read_object(REVERT, object)?),
+    };
+    Ok(Command::Revert(params))
+}
+
+fn read_write_answer(arguments: &[Value]) -> Result<Command, String> {
+    let named = arguments.first().and_then(|argument| match argument {
+        Value::String(id) => Some(id.as_str()),
+        object => object.get("questionId")?.as_str(),
+    });
+    named
+        .map(|id| Command::WriteAnswer(QuestionId::new(id)))
+        .ok_or_else(|| format!("{WRITE_ANSWER} takes a question's id, or {{\"questionId\": …}}"))
+}
+
 fn first(arguments: Vec<Value>) -> Value {
     arguments.into_iter().next().unwrap_or_default()
 }
@@ -122,6 +180,40 @@ mod tests {
             (RESUME, json!([]), Command::Resume(None)),
             (RESUME, json!(["r"]), Command::Resume(Some(RunId::new("r")))),
             (CANCEL, json!(["r"]), cancel("r")),
+            (REVERT, json!([]), Command::Revert(None)),
+            (
+                REVERT,
+                json!(["r"]),
+                Command::Revert(Some(RevertParams::all_of(RunId::new("r")))),
+            ),
+            (
+                REVERT,
+                json!([{"runId": "r", "preview": true}]),
+                Command::Revert(Some(RevertParams {
+                    preview: true,
+                    ..RevertParams::all_of(RunId::new("r"))
+                })),
+            ),
+            (
+                WRITE_ANSWER,
+                json!([{"questionId": "r.q1"}]),
+                Command::WriteAnswer(QuestionId::new("r.q1")),
+            ),
+            (
+                WRITE_ANSWER,
+                json!(["r.q1"]),
+                Command::WriteAnswer(QuestionId::new("r.q1")),
+            ),
+            (WRITE_PROMPT, json!([]), Command::WritePrompt(None)),
+            (
+                WRITE_PROMPT,
+                json!([{"path": "é", "firstLine": 2, "lastLine": 3}]),
+                Command::WritePrompt(Some(Passage {
+                    path: RelPath::parse("é").unwrap(),
+                    first_line: 2,
+                    last_line: 3,
+                })),
+            ),
             (CANCEL, json!([{"runId": "r"}]), cancel("r")),
             (
                 ANSWER,
@@ -155,6 +247,9 @@ mod tests {
             (RUN, json!([{"text": "x"}]), "prompt"),
             (RUN, json!([7]), "outrigger.run"),
             (CANCEL, json!([{}]), "runId"),
+            (REVERT, json!([{}]), "runId"),
+            (WRITE_ANSWER, json!([]), "questionId"),
+            (WRITE_PROMPT, json!([{"path": "../x"}]), "outside"),
             (ANSWER, json!([]), "questionId"),
             (ANSWER, json!(["r.q1"]), "questionId"),
             (ANSWER, json!([{"questionId": "r.q1"}]), "answer"),

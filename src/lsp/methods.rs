@@ -1,30 +1,39 @@
 //! Our own methods, and the commands that mean the same. Each reads its parameters, posts to the app before its first
 //! await, and waits for nothing but the app's reply.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lsp_types::MessageType;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 use tower_lsp::LspServiceBuilder;
 use tower_lsp::jsonrpc::{Error, Result};
 
 use super::commands::Command;
-use super::errors::{error, gone, refused};
+use super::errors::{error, gone};
 use super::questions;
+use super::runs;
 use super::server::Server;
 use super::session::Session;
-use crate::app::EventsError;
-use crate::kernel::effect::{Refusal, Reply};
-use crate::kernel::event::{RunOutcome, RunSpec};
+use super::start::{start, taken};
+use super::writing;
+use crate::app::{EventsError, Undo, UndoError};
+use crate::kernel::effect::Reply;
+use crate::kernel::event::{RunOutcome, Steer};
 use crate::kernel::ids::{QuestionId, RunId};
 use crate::kernel::question::{Question, QuestionKind, QuestionState};
 use crate::kernel::run::Run;
+use crate::protocol::change::{
+    ChangesParams, ChangesResult, DiffParams, DiffResult, RevertParams, RevertResult,
+};
 use crate::protocol::document::{ReadParams, ReadResult};
 use crate::protocol::error::ErrorKind;
 use crate::protocol::method;
 use crate::protocol::question::{self, AnswerParams, AnswerResult};
 use crate::protocol::run::{
-    CancelParams, CancelResult, EventsParams, EventsResult, ListParams, ListResult, RunEnd,
-    RunView, StartParams, StartResult,
+    CancelParams, CancelResult, EventsParams, EventsResult, ListParams, ListResult, ResumeParams,
+    ResumeResult, StartResult, SteerParams, SteerResult,
 };
 
 /// Adds the methods.
@@ -32,8 +41,13 @@ pub fn add(builder: LspServiceBuilder<Server>) -> LspServiceBuilder<Server> {
     builder
         .custom_method(method::RUN_START, run_start)
         .custom_method(method::RUN_CANCEL, run_cancel)
+        .custom_method(method::RUN_STEER, run_steer)
+        .custom_method(method::RUN_RESUME, run_resume)
         .custom_method(method::RUN_LIST, run_list)
         .custom_method(method::RUN_EVENTS, run_events)
+        .custom_method(method::RUN_CHANGES, run_changes)
+        .custom_method(method::RUN_DIFF, run_diff)
+        .custom_method(method::RUN_REVERT, run_revert)
         .custom_method(method::QUESTION_LIST, question_list)
         .custom_method(method::QUESTION_ANSWER, question_answer)
         .custom_method(method::DOCUMENT_READ, document_read)
@@ -61,12 +75,62 @@ async fn run_cancel(server: &Server, params: Value) -> Result<CancelResult> {
     cancel(server.session()?, run_id).await
 }
 
+async fn run_steer(server: &Server, params: Value) -> Result<SteerResult> {
+    let session = server.session()?;
+    let SteerParams { run_id, steer, by } = read(method::RUN_STEER, params)?;
+    let words = match &steer {
+        Steer::Message { text } => Some(("the message", text)),
+        Steer::Model { model } => Some(("the model's name", model)),
+        Steer::Pause | Steer::GoOn => None,
+    };
+    if let Some((what, _)) = words.filter(|(_, words)| words.trim().is_empty()) {
+        return Err(error(ErrorKind::InvalidParams, format!("{what} is empty")));
+    }
+    let by = by.unwrap_or_else(|| session.client.client.clone());
+    match taken(session.app.steer(run_id, steer, by)).await? {
+        Reply::Steered { run } => Ok(SteerResult { run_id: run }),
+        Reply::Started { .. }
+        | Reply::Cancelled { .. }
+        | Reply::Answered { .. }
+        | Reply::Resumed { .. } => Err(Error::internal_error()),
+    }
+}
+
+async fn run_resume(server: &Server, params: Value) -> Result<ResumeResult> {
+    resume(server.session()?, read(method::RUN_RESUME, params)?).await
+}
+
+async fn run_changes(server: &Server, params: Value) -> Result<ChangesResult> {
+    let session = server.session()?;
+    let ChangesParams { run_id } = read(method::RUN_CHANGES, params)?;
+    let files = session.app.changes(run_id.clone()).await;
+    let files = files.map_err(|why| undo_error("list the run's changes", &why))?;
+    Ok(ChangesResult {
+        run_id,
+        files: files.into_iter().map(runs::changed_file).collect(),
+    })
+}
+
+async fn run_diff(server: &Server, params: Value) -> Result<DiffResult> {
+    let session = server.session()?;
+    let DiffParams { run_id } = read(method::RUN_DIFF, params)?;
+    let patch = session.app.diff(run_id.clone()).await;
+    Ok(DiffResult {
+        patch: patch.map_err(|why| undo_error("show the run's changes", &why))?,
+        run_id,
+    })
+}
+
+async fn run_revert(server: &Server, params: Value) -> Result<RevertResult> {
+    revert(server.session()?, read(method::RUN_REVERT, params)?).await
+}
+
 async fn question_answer(server: &Server, params: Value) -> Result<AnswerResult> {
     answer(server.session()?, read(method::QUESTION_ANSWER, params)?).await
 }
 
 /// Does what a command says; gives what the method of the same meaning gives.
-pub async fn execute(session: &Session, command: Command) -> Result<Value> {
+pub async fn execute(session: &Arc<Session>, command: Command) -> Result<Value> {
     match command {
         Command::Run(params) => start(session, params).await.map(|result| json!(result)),
         Command::Cancel(Some(run)) => cancel(session, run).await.map(|result| json!(result)),
@@ -75,19 +139,38 @@ pub async fn execute(session: &Session, command: Command) -> Result<Value> {
             cancel(session, run).await.map(|result| json!(result))
         }
         Command::Resume(run) => {
-            let run = match run {
+            let run_id = match run {
                 Some(run) => run,
                 None => the_one_run(session, |run| run.parked).await?,
             };
-            let reply = session.app.resume(run, session.client.client.clone());
-            match taken(reply).await? {
-                Reply::Resumed { run } => Ok(json!({ "runId": run })),
-                Reply::Started { .. }
-                | Reply::Cancelled { .. }
-                | Reply::Answered { .. }
-                | Reply::Steered { .. } => Err(Error::internal_error()),
-            }
+            let params = ResumeParams { run_id, by: None };
+            resume(session, params).await.map(|result| json!(result))
         }
+        Command::Revert(params) => {
+            let params = match params {
+                Some(params) => params,
+                None => RevertParams::all_of(last_ended_run(session).await?),
+            };
+            let preview = params.preview;
+            let result = revert(session, params).await?;
+            if !session.client.offer.events {
+                session.say(MessageType::INFO, runs::revert_in_words(&result, preview));
+            }
+            Ok(json!(result))
+        }
+        Command::WriteAnswer(question) => {
+            let asked = find_question(session, &question).await?;
+            if asked.state != QuestionState::Open {
+                let message = format!("question {question} is not open any more");
+                return Err(error(ErrorKind::AlreadyAnswered, message));
+            }
+            if !asked.free_text {
+                let message = format!("question {question} takes no words; choose an answer");
+                return Err(error(ErrorKind::WrongAnswer, message));
+            }
+            written_in(writing::open_answer(session, asked).await)
+        }
+        Command::WritePrompt(about) => written_in(writing::open_prompt(session, about).await),
         Command::Answer(params) => answer(session, params).await.map(|result| json!(result)),
         Command::AnswerInWords { question, words } => {
             let asked = find_question(session, &question).await?;
@@ -101,38 +184,58 @@ pub async fn execute(session: &Session, command: Command) -> Result<Value> {
     }
 }
 
-async fn start(session: &Session, params: StartParams) -> Result<StartResult> {
-    let named = params.model.or_else(|| session.default_model.clone());
-    let model = match named {
-        Some(model) => model,
-        None => session
-            .app
-            .choose_model()
-            .await
-            .map_err(|none| error(ErrorKind::NoModel, none))?,
-    };
-    if params.prompt.trim().is_empty() {
-        return Err(error(
-            ErrorKind::InvalidParams,
-            "the prompt is empty; say what the run shall do",
-        ));
-    }
-    let reply = session.app.start_run(RunSpec {
-        prompt: params.prompt,
-        engine: params.engine,
-        model,
-        fallback_model: params.fallback_model,
-        policy: params.policy,
-        budget: params.budget,
-        stall: params.stall,
-    });
-    match taken(reply).await? {
-        Reply::Started { run } => Ok(StartResult { run_id: run }),
-        Reply::Cancelled { .. }
+async fn resume(session: &Session, params: ResumeParams) -> Result<ResumeResult> {
+    let by = params.by.unwrap_or_else(|| session.client.client.clone());
+    match taken(session.app.resume(params.run_id, by)).await? {
+        Reply::Resumed { run } => Ok(ResumeResult { run_id: run }),
+        Reply::Started { .. }
+        | Reply::Cancelled { .. }
         | Reply::Answered { .. }
-        | Reply::Steered { .. }
-        | Reply::Resumed { .. } => Err(Error::internal_error()),
+        | Reply::Steered { .. } => Err(Error::internal_error()),
     }
+}
+
+async fn revert(session: &Session, params: RevertParams) -> Result<RevertResult> {
+    let run = params.run_id.clone();
+    let undone = session.app.undo(Undo {
+        run: params.run_id,
+        step: params.step,
+        paths: params.paths,
+        hunks: params.hunks,
+        preview: params.preview,
+    });
+    let undone = undone.await;
+    let undone = undone.map_err(|why| undo_error("revert the run", &why))?;
+    Ok(runs::reverted(run, undone))
+}
+
+fn undo_error(what: &str, why: &UndoError) -> Error {
+    let kind = match why {
+        UndoError::UnknownRun(_) => ErrorKind::UnknownRun,
+        UndoError::HunksOfSeveral => ErrorKind::InvalidParams,
+        UndoError::Ledger(_) | UndoError::Broken(_) => ErrorKind::Storage,
+    };
+    error(kind, format!("failed to {what}: failed to {why}"))
+}
+
+/// The run that is reverted when none is named.
+async fn last_ended_run(session: &Session) -> Result<RunId> {
+    let found = session.app.look(|state| {
+        // Ids sort by start time.
+        let mut runs = state.runs.values().rev();
+        let run = runs.find(|run| run.ended.is_some());
+        run.map(|run| run.id.clone())
+    });
+    found.await.map_err(|_| gone())?.ok_or_else(|| {
+        let message = "no run of this process has ended; name the run to revert";
+        error(ErrorKind::UnknownRun, message)
+    })
+}
+
+/// Where the user writes, for clients that show it themselves.
+fn written_in(file: std::result::Result<PathBuf, String>) -> Result<Value> {
+    let file = file.map_err(|why| error(ErrorKind::Storage, why))?;
+    Ok(json!({ "path": file }))
 }
 
 async fn cancel(session: &Session, run: RunId) -> Result<CancelResult> {
@@ -166,10 +269,6 @@ async fn answer(session: &Session, params: AnswerParams) -> Result<AnswerResult>
     }
 }
 
-async fn taken(reply: oneshot::Receiver<std::result::Result<Reply, Refusal>>) -> Result<Reply> {
-    reply.await.map_err(|_| gone())?.map_err(refused)
-}
-
 /// The run that is meant when none is named: the only one that is not over and is `wanted`.
 async fn the_one_run(session: &Session, wanted: fn(&Run) -> bool) -> Result<RunId> {
     let found = session.app.look(move |state| {
@@ -197,37 +296,13 @@ async fn run_list(server: &Server, params: Value) -> Result<ListResult> {
     let ListParams {} = read(method::RUN_LIST, params)?;
     let app = session.app.clone();
     let runs = session.app.look(move |state| {
-        let view = |run: &Run| {
-            let transcript = app.transcript(&run.id).unwrap_or_default();
-            view(run, transcript.display().to_string())
-        };
         // Ids sort by start time.
-        state.runs.values().rev().map(view).collect()
+        let runs = state.runs.values().rev();
+        runs.map(|run| runs::view(&app, run)).collect()
     });
     Ok(ListResult {
         runs: runs.await.map_err(|_| gone())?,
     })
-}
-
-fn view(run: &Run, transcript: String) -> RunView {
-    RunView {
-        run_id: run.id.clone(),
-        prompt: run.spec.prompt.clone(),
-        engine: run.spec.engine,
-        model: run.spec.model.clone(),
-        status: run.status,
-        waiting: run.waiting.clone(),
-        started_at: run.started.wall_ms,
-        usage: run.usage,
-        plan: run.plan.clone(),
-        findings: u32::try_from(run.new_findings().count()).unwrap_or(u32::MAX),
-        open_questions: run.open_questions.iter().cloned().collect(),
-        transcript,
-        end: run
-            .ended
-            .clone()
-            .map(|(outcome, summary)| RunEnd { outcome, summary }),
-    }
 }
 
 async fn run_events(server: &Server, params: Value) -> Result<EventsResult> {

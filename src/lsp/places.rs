@@ -116,7 +116,7 @@ fn with_plain_drive(path: &str) -> String {
 }
 
 /// The URI of an absolute path with `/` between names.
-fn file_uri(path: &str) -> String {
+pub fn file_uri(path: &str) -> String {
     let encoded = utf8_percent_encode(path, IN_PATH);
     if path.starts_with('/') {
         format!("file://{encoded}")

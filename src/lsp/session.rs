@@ -9,7 +9,7 @@ mod reporting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lsp_types::notification::{PublishDiagnostics, ShowMessage};
@@ -65,6 +65,8 @@ struct Shown {
     progress: BTreeMap<RunId, RunProgress>,
     /// Interrupted runs that were shown.
     parked: BTreeSet<RunId>,
+    /// Files in which the user writes.
+    writing: BTreeSet<PathBuf>,
 }
 
 struct ShownQuestion {
@@ -208,6 +210,15 @@ impl Session {
             shown.diagnostics.findings(path).to_vec(),
             questions.collect(),
         )
+    }
+
+    /// Whether nobody watched the file yet; from now on somebody does.
+    pub fn begin_writing(&self, file: &Path) -> bool {
+        self.shown().writing.insert(file.to_owned())
+    }
+
+    pub fn end_writing(&self, file: &Path) {
+        self.shown().writing.remove(file);
     }
 
     fn refresh(&self, shown: &mut Shown, path: &RelPath) {

@@ -101,6 +101,18 @@ pub struct RevertParams {
     pub preview: bool,
 }
 
+impl RevertParams {
+    pub fn all_of(run_id: RunId) -> Self {
+        Self {
+            run_id,
+            step: None,
+            paths: Vec::new(),
+            hunks: Vec::new(),
+            preview: false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RevertResult {

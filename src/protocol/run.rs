@@ -32,6 +32,21 @@ pub struct StartParams {
     pub stall: StallPolicy,
 }
 
+impl StartParams {
+    /// Everything else as it is by default.
+    pub fn with_prompt(prompt: String) -> Self {
+        Self {
+            prompt,
+            engine: Engine::default(),
+            model: None,
+            fallback_model: None,
+            policy: Policy::default(),
+            budget: Budget::default(),
+            stall: StallPolicy::default(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StartResult {

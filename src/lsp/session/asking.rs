@@ -13,13 +13,18 @@ use crate::kernel::path::RelPath;
 use crate::kernel::question::{Answer, Question, QuestionKind, QuestionState};
 use crate::lsp::commands;
 use crate::lsp::editor::{Asked, Reply};
-use crate::lsp::questions::{self, Offer};
+use crate::lsp::questions;
+use crate::lsp::runs;
+use crate::lsp::writing;
 use crate::protocol::method;
 use crate::protocol::question::{OpenedParams, ResolvedParams};
+use crate::protocol::run::InterruptedParams;
 
 /// Lines of a question's detail in a message box.
 const DETAIL_LINES: usize = 30;
 
+/// The button that opens a document for an answer.
+const WRITE: &str = "Write an answer…";
 const RESUME: &str = "Resume";
 const LATER: &str = "Later";
 
@@ -43,8 +48,8 @@ impl Session {
             let asked = self.ask_plainly(&question);
             let id = asked.id().clone();
             let session = Arc::clone(self);
-            let (name, offers) = (question.id.clone(), questions::offers(&question));
-            tokio::spawn(async move { session.answered_plainly(name, offers, asked).await });
+            let question = question.clone();
+            tokio::spawn(async move { session.answered_plainly(question, asked).await });
             Some(id)
         };
         shown
@@ -53,18 +58,33 @@ impl Session {
     }
 
     /// In a client that knows nothing of us, a question is a message with buttons.
-    fn ask_plainly(&self, question: &Question) -> Asked {
+    fn ask_plainly(self: &Arc<Self>, question: &Question) -> Asked {
         let mut message = questions::text(question, DETAIL_LINES);
+        let mut titles: Vec<String> = questions::offers(question)
+            .into_iter()
+            .map(|offer| offer.title)
+            .collect();
         if question.free_text {
-            let hint = format!(
-                "\n(For an answer in your own words execute the command {} with \"{}\" and the words.)",
+            let mut hint = format!(
+                "\n(For an answer in your own words execute the command {} with \"{}\" and the words",
                 commands::ANSWER,
                 question.id
             );
+            if self.client.show_document {
+                titles.push(WRITE.to_owned());
+            } else if let Some(path) = writing::answer_file(self, &question.id) {
+                hint.push_str(&format!(", or write it into {} and save", path.display()));
+                let (session, question) = (Arc::clone(self), question.clone());
+                tokio::spawn(async move {
+                    if let Err(why) = writing::offer_answer_file(&session, question).await {
+                        tracing::warn!("failed to offer a file for the answer: {why}");
+                    }
+                });
+            }
+            hint.push_str(".)");
             message.push_str(&hint);
         }
-        let offers = questions::offers(question).into_iter();
-        self.ask_with_buttons(message, offers.map(|offer| offer.title))
+        self.ask_with_buttons(message, titles.into_iter())
     }
 
     fn ask_with_buttons(&self, message: String, titles: impl Iterator<Item = String>) -> Asked {
@@ -80,28 +100,51 @@ impl Session {
             })
     }
 
-    async fn answered_plainly(&self, question: QuestionId, offers: Vec<Offer>, asked: Asked) {
+    async fn answered_plainly(self: &Arc<Self>, question: Question, asked: Asked) {
         let title = chosen_title(asked).await;
-        if let Some(shown) = self.shown().questions.get_mut(&question) {
+        if let Some(shown) = self.shown().questions.get_mut(&question.id) {
             shown.asked = None;
         }
-        let chosen = title.and_then(|title| offers.into_iter().find(|offer| offer.title == title));
-        if let Some(offer) = chosen {
-            self.answer(question, offer.answer).await;
+        let Some(title) = title else {
+            return;
+        };
+        let mut offers = questions::offers(&question).into_iter();
+        match offers.find(|offer| offer.title == title) {
+            Some(offer) => {
+                self.answer(question.id, offer.answer).await;
+            }
+            None if title == WRITE => {
+                if let Err(why) = writing::open_answer(self, question).await {
+                    self.say(MessageType::WARNING, why);
+                }
+            }
+            None => {}
         }
     }
 
-    /// Answers, and tells the user when it was not taken.
-    async fn answer(&self, question: QuestionId, answer: Answer) {
+    /// The question as it is open here.
+    pub fn open_question(&self, question: &QuestionId) -> Option<Question> {
+        let shown = self.shown();
+        let found = shown.questions.get(question);
+        found.map(|shown| shown.question.clone())
+    }
+
+    /// Answers, and tells the user when it was not taken; whether it was.
+    pub async fn answer(&self, question: QuestionId, answer: Answer) -> bool {
         let reply = self
             .app
             .answer(question, answer, self.client.client.clone());
-        if let Ok(Err(refusal)) = reply.await {
-            let kind = match refusal.kind {
-                RefusalKind::AlreadyAnswered => MessageType::INFO,
-                _ => MessageType::WARNING,
-            };
-            self.say(kind, refusal.message);
+        match reply.await {
+            Ok(Ok(_)) => true,
+            Ok(Err(refusal)) => {
+                let kind = match refusal.kind {
+                    RefusalKind::AlreadyAnswered => MessageType::INFO,
+                    _ => MessageType::WARNING,
+                };
+                self.say(kind, refusal.message);
+                false
+            }
+            Err(_) => false,
         }
     }
 
@@ -157,20 +200,31 @@ impl Session {
             return;
         }
         let wanted = run.clone();
+        let app = self.app.clone();
         let look = self.app.look(move |state| {
             let questions = state.questions.values();
             let open = questions
                 .filter(|question| question.run == wanted && question.state == QuestionState::Open);
-            let prompt = state.runs.get(&wanted).map(|run| run.spec.prompt.clone());
-            (open.cloned().collect::<Vec<_>>(), prompt)
+            // It may have been taken up, or cancelled, since.
+            let run = state.runs.get(&wanted).filter(|run| run.parked);
+            (
+                open.cloned().collect::<Vec<_>>(),
+                run.map(|run| runs::view(&app, run)),
+            )
         });
-        let Ok((open, prompt)) = look.await else {
+        let Ok((open, parked)) = look.await else {
             return;
         };
-        if open.is_empty() && !self.client.offer.questions {
-            let session = Arc::clone(self);
-            let (run, prompt) = (run.clone(), prompt.unwrap_or_default());
-            tokio::spawn(async move { session.offer_to_resume(run, &prompt).await });
+        if let Some(view) = parked {
+            if self.client.offer.events {
+                let params = InterruptedParams { run: view.clone() };
+                self.editor.notify_as(method::RUN_INTERRUPTED, params);
+            }
+            if open.is_empty() && !self.client.offer.questions {
+                let session = Arc::clone(self);
+                let run = run.clone();
+                tokio::spawn(async move { session.offer_to_resume(run, &view.prompt).await });
+            }
         }
         for question in open {
             self.question_opened(question);
