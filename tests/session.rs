@@ -9,6 +9,13 @@
 
 mod support;
 
+#[path = "session/steering.rs"]
+mod steering;
+#[path = "session/undo.rs"]
+mod undo;
+#[path = "session/writing.rs"]
+mod writing;
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -656,10 +663,14 @@ impl Lasting {
     }
 
     fn editor(&self) -> Editor {
+        self.editor_as(plain())
+    }
+
+    fn editor_as(&self, client: Value) -> Editor {
         let start = Start::default()
             .folder(self.workspace.path())
             .state(self.state.path());
-        let (mut editor, _) = start.ready_as(plain());
+        let (mut editor, _) = start.ready_as(client);
         editor.answer("window/workDoneProgress/create", |_| Value::Null);
         editor.allow("$/progress");
         editor.allow("textDocument/publishDiagnostics");
