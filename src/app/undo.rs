@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn each_file_is_selected_once() {
-        let path = |text| RelPath::parse(text).unwrap();
+        let path = |text: &str| RelPath::parse(text).unwrap();
         let undo = |paths: &[&str]| Undo {
             run: RunId::new("r"),
             step: Some("c1".into()),
