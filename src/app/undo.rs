@@ -338,7 +338,7 @@ mod tests {
         let undo = |paths: &[&str]| Undo {
             run: RunId::new("r"),
             step: Some("c1".into()),
-            paths: paths.iter().map(|text| path(*text)).collect(),
+            paths: paths.iter().map(|text| path(text)).collect(),
             hunks: vec![1],
             preview: true,
         };
@@ -352,7 +352,7 @@ mod tests {
             path: Some(path(text)),
             ..all.clone()
         };
-        assert_eq!(selections(undo(&[])), [all.clone()]);
+        assert_eq!(selections(undo(&[])), std::slice::from_ref(&all));
         assert_eq!(selections(undo(&["b", "a", "b"])), [only("a"), only("b")]);
     }
 }

@@ -117,7 +117,7 @@ fn a_run_that_was_started_survives_a_kill_at_once_and_is_resumed_by_its_panel() 
     let listed = second.request("outrigger/run/list", json!({}));
     assert_eq!(listed["runs"][0], *run);
     let resume = json!({"runId": run["runId"], "by": "Ada"});
-    let resumed = second.request("outrigger/run/resume", resume.clone());
+    let resumed = second.request("outrigger/run/resume", resume);
     assert_eq!(resumed, json!({"runId": run["runId"]}));
     let end = second.notification("outrigger/run/event", ended);
     let end = &end["record"]["event"];

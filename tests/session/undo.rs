@@ -164,7 +164,7 @@ fn an_edit_that_the_editor_refuses_is_not_said_to_be_reverted() {
     let path = job.path("a.txt");
     let uri = job.editor.open(&path, AFTER);
     let params = json!({"runId": run, "paths": ["a.txt"]});
-    let id = job.editor.ask("outrigger/run/revert", params.clone());
+    let id = job.editor.ask("outrigger/run/revert", params);
     let request = job.editor.server_request("workspace/applyEdit", |_| true);
     job.editor
         .respond(&request, json!({"applied": false, "failureReason": "no"}));
