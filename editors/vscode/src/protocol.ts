@@ -8,6 +8,11 @@ export const protocolVersion = 1;
 export interface ClientRequests {
   "outrigger/run/start": { params: RunStartParams; result: RunStartResult };
   "outrigger/run/cancel": { params: RunCancelParams; result: RunCancelResult };
+  "outrigger/run/steer": { params: RunSteerParams; result: RunSteerResult };
+  "outrigger/run/resume": { params: RunResumeParams; result: RunResumeResult };
+  "outrigger/run/changes": { params: RunChangesParams; result: RunChangesResult };
+  "outrigger/run/diff": { params: RunDiffParams; result: RunDiffResult };
+  "outrigger/run/revert": { params: RunRevertParams; result: RunRevertResult };
   "outrigger/run/list": { params: RunListParams; result: RunListResult };
   "outrigger/run/events": { params: RunEventsParams; result: RunEventsResult };
   "outrigger/question/list": { params: QuestionListParams; result: QuestionListResult };
@@ -18,6 +23,7 @@ export interface ClientRequests {
 /** Notifications that the server sends. */
 export interface ServerNotifications {
   "outrigger/run/event": { params: RunEventParams };
+  "outrigger/run/interrupted": { params: RunInterruptedParams };
   "outrigger/question/opened": { params: QuestionOpenedParams };
   "outrigger/question/resolved": { params: QuestionResolvedParams };
 }
@@ -164,7 +170,9 @@ export type BlockerReason =
   /** The model failed and retrying does not help. */
   | "model"
   /** No sign of life. */
-  | "stall";
+  | "stall"
+  /** The same call with the same result, again and again. */
+  | "circles";
 
 /** Limits of a run. Reaching one is a question, never a silent end. */
 export interface Budget {
@@ -186,8 +194,42 @@ export interface BudgetInput {
   tokens?: number;
 }
 
+export interface Change {
+  after: ContentHash | null;
+  /** Milliseconds since 1970. */
+  at: number;
+  before: ContentHash | null;
+  /** As in `changePlanned`. */
+  change: ChangeId;
+  /** One line, for people. */
+  reason: string;
+  /** The tool call that made it; name it to revert this step. */
+  step?: string | null;
+}
+
 /** One file change inside a run, counted from 1: an entry of the ledger. */
 export type ChangeId = number;
+
+/** What a run did to one file, all its changes taken together. */
+export interface ChangedFile {
+  /** Hash of the bytes after the last one; `null`: it is deleted. */
+  after: ContentHash | null;
+  /** Hash of the bytes before the first change; `null`: it was not there. */
+  before: ContentHash | null;
+  /** One by one, oldest first. */
+  changes: Array<Change>;
+  /** The parts that can be reverted alone; empty where the file can only be reverted as a whole. */
+  hunks: Array<Hunk>;
+  kind: ChangedKind;
+  /** Unified, as `git apply` takes it; empty where a content is no text. */
+  patch: string;
+  path: RelPath;
+}
+
+export type ChangedKind =
+  | "created" | "edited" | "deleted"
+  /** The changes took back each other. */
+  | "unchanged";
 
 export interface Choice {
   /** What happens then. */
@@ -286,11 +328,9 @@ export interface DocumentSaveResult {
   saved: boolean;
 }
 
-/** Change parts of an existing file. All replacements are made, or none. */
+/** Change parts of an existing file, by `edits` or by `patch`. All changes are made, or none. */
 export interface EditFile {
-  /** The replacements, each of text as it is in the file now. */
   edits: Array<Replacement>;
-  /** Path relative to the workspace root. */
   path: RelPath;
 }
 
@@ -612,6 +652,11 @@ export type QuestionKind =
     command: string;
     cwd: RelPath | null;
   }
+  /** A command had started when its process was cut off; nobody saw its end. */
+  | {
+    kind: "uncertain";
+    command: string;
+  }
   /** A limit of the run is reached. */
   | {
     kind: "budget";
@@ -735,6 +780,29 @@ export interface Replacement {
   old: string;
 }
 
+export type RevertOutcome =
+  /** Byte for byte what it was before. */
+  | "restored"
+  /** The run had made it; it is gone. */
+  | "removed"
+  /** What the run did is taken out; edits made since stay. */
+  | "merged"
+  /** Nothing had to be done. */
+  | "alreadyAsBefore"
+  /** Not touched: see `reason`. */
+  | "left"
+  /** It could not be done: see `reason`. The file is as it was. */
+  | "failed";
+
+export interface RevertedFile {
+  outcome: RevertOutcome;
+  /** What the revert does, or of a file that is left, what has been changed since the run. */
+  patch: string;
+  path: RelPath;
+  /** Why the file is left, or why it could not be reverted; for people. */
+  reason?: string | null;
+}
+
 /** `outrigger/run/cancel`. Answered when the run has ended and its processes are gone; cancelling twice is no error. */
 export interface RunCancelParams {
   runId: RunId;
@@ -746,6 +814,17 @@ export interface RunCancelResult {
   runId: RunId;
 }
 
+/** `outrigger/run/changes` */
+export interface RunChangesParams {
+  runId: RunId;
+}
+
+export interface RunChangesResult {
+  /** By path. */
+  files: Array<ChangedFile>;
+  runId: RunId;
+}
+
 /** Run a program in the workspace. It has no terminal and no input. The user may be asked first. */
 export interface RunCommand {
   /** The shell command line. */
@@ -754,6 +833,17 @@ export interface RunCommand {
   cwd: RelPath | null;
   /** Seconds until it is stopped. Default: 120. */
   timeout_s: number | null;
+}
+
+/** `outrigger/run/diff` */
+export interface RunDiffParams {
+  runId: RunId;
+}
+
+export interface RunDiffResult {
+  /** Unified, as `git apply` takes it. */
+  patch: string;
+  runId: RunId;
 }
 
 export interface RunEnd {
@@ -821,6 +911,25 @@ export type RunEvent =
   | {
     type: "timerFired";
     timer: TimerId;
+  }
+  | {
+    type: "stallDetected";
+    idleMs: number;
+  }
+  | {
+    type: "steered";
+    by: string;
+    steer: Steer;
+  }
+  /** A run whose process had ended is given up. */
+  | {
+    type: "abandoned";
+    by: string;
+  }
+  /** A run whose process had ended is taken up again. */
+  | {
+    type: "resumed";
+    by: string;
   }
   | {
     type: "statusChanged";
@@ -909,6 +1018,11 @@ export type RunEvent =
     path: RelPath;
     removed: number;
   }
+  /** The run goes on after its process had ended: what is not certain. */
+  | {
+    type: "resuming";
+    uncertain: Array<string>;
+  }
   | {
     type: "ended";
     outcome: RunOutcome;
@@ -943,6 +1057,11 @@ export interface RunEventsResult {
 /** One attempt at a task. Made outside the kernel (it needs time and randomness); sorts by start time. */
 export type RunId = string;
 
+/** `outrigger/run/interrupted`, a notification: a run that an earlier process did not end, and that can be resumed. */
+export interface RunInterruptedParams {
+  run: RunView;
+}
+
 /** `outrigger/run/list` */
 export type RunListParams = { [key: string]: unknown };
 
@@ -952,6 +1071,41 @@ export interface RunListResult {
 }
 
 export type RunOutcome = "succeeded" | "failed" | "cancelled" | "interrupted";
+
+/** `outrigger/run/resume`: takes up a run that an earlier process did not end. Resuming a run that works is no error. */
+export interface RunResumeParams {
+  /** Who resumes it, for the others. Default: the client's name. */
+  by?: string | null;
+  runId: RunId;
+}
+
+export interface RunResumeResult {
+  runId: RunId;
+}
+
+/** `outrigger/run/revert`. Left out: all that the run did. */
+export interface RunRevertParams {
+  /** Only these hunks of the one file in `paths`. */
+  hunks?: Array<number>;
+  /** Only these files. */
+  paths?: Array<RelPath>;
+  /** Only say what would be done. */
+  preview?: boolean;
+  runId: RunId;
+  /** Only what this step did. */
+  step?: string | null;
+}
+
+export interface RunRevertResult {
+  /** By path. */
+  files: Array<RevertedFile>;
+  /**
+   * The name under which the undoing is recorded: revert it like a run to have everything back. Left out when nothing
+   * was written.
+   */
+  revertId?: RunId | null;
+  runId: RunId;
+}
 
 /** Everything a run is started with. */
 export interface RunSpec {
@@ -963,6 +1117,7 @@ export interface RunSpec {
   model: string;
   policy: Policy;
   prompt: string;
+  stall: StallPolicy;
 }
 
 /** `outrigger/run/start` */
@@ -976,6 +1131,7 @@ export interface RunStartParams {
   policy?: PolicyInput;
   /** What the run shall do. */
   prompt: string;
+  stall?: StallPolicyInput;
 }
 
 export interface RunStartResult {
@@ -983,6 +1139,18 @@ export interface RunStartResult {
 }
 
 export type RunStatus = "queued" | "planning" | "executing" | "verifying" | "waiting" | "succeeded" | "failed" | "cancelled" | "interrupted";
+
+/** `outrigger/run/steer`: a word to a run that is under way. Answered when it is recorded. */
+export interface RunSteerParams {
+  /** Who says it, for the others. Default: the client's name. */
+  by?: string | null;
+  runId: RunId;
+  steer: Steer;
+}
+
+export interface RunSteerResult {
+  runId: RunId;
+}
 
 /** A run as a list or a panel shows it. */
 export interface RunView {
@@ -1039,6 +1207,48 @@ export type SourceFile =
   | {
     in: "outside";
     path: string;
+  };
+
+export type StallAction =
+  /** What hangs is stopped and done once more; the second time the run fails. */
+  | "retry"
+  /** What hangs is stopped and a human is asked. */
+  | "blocker"
+  /** The run fails. */
+  | "fail";
+
+/** What a run does when nothing has lived for a while. */
+export interface StallPolicy {
+  action: StallAction;
+  /** Seconds without a sign of life; 0: never. */
+  timeoutS: number;
+}
+
+/** What a run does when nothing has lived for a while. */
+export interface StallPolicyInput {
+  action?: StallAction;
+  /** Seconds without a sign of life; 0: never. */
+  timeoutS?: number;
+}
+
+/** A word of the user to a run that is under way. */
+export type Steer =
+  /** The model is told at the next safe point. */
+  | {
+    type: "message";
+    text: string;
+  }
+  /** Nothing new is begun until the run goes on. */
+  | {
+    type: "pause";
+  }
+  | {
+    type: "goOn";
+  }
+  /** Another model does the rest. */
+  | {
+    type: "model";
+    model: string;
   };
 
 export type StopReason =
