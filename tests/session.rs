@@ -672,6 +672,8 @@ impl Lasting {
             .state(self.state.path());
         let (mut editor, _) = start.ready_as(client);
         editor.answer("window/workDoneProgress/create", |_| Value::Null);
+        // When the server is killed it may have asked, and be owed nothing.
+        editor.allow("window/workDoneProgress/create");
         editor.allow("$/progress");
         editor.allow("textDocument/publishDiagnostics");
         editor

@@ -491,6 +491,7 @@ fn is_promise(event: &RunEvent) -> bool {
             | RunEvent::CancelRequested { .. }
             | RunEvent::Steered { .. }
             | RunEvent::Resumed { .. }
+            | RunEvent::Abandoned { .. }
             | RunEvent::QuestionOpened { .. }
             | RunEvent::Ended { .. }
     )
