@@ -15,7 +15,7 @@ use std::process::Command;
 use outrigger::kernel::event::{Record, RunEvent, Steer};
 use outrigger::kernel::hash::ContentHash;
 use outrigger::kernel::question::{Answer, Question};
-use outrigger::protocol::{capabilities, document, error, question, run};
+use outrigger::protocol::{capabilities, change, document, error, question, run};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -204,6 +204,17 @@ fn read_back(kind: &str, value: &Value) -> Result<Value, String> {
         "RunStartResult" => through::<run::StartResult>(value),
         "RunCancelParams" => through::<run::CancelParams>(value),
         "RunCancelResult" => through::<run::CancelResult>(value),
+        "RunSteerParams" => through::<run::SteerParams>(value),
+        "RunSteerResult" => through::<run::SteerResult>(value),
+        "RunResumeParams" => through::<run::ResumeParams>(value),
+        "RunResumeResult" => through::<run::ResumeResult>(value),
+        "RunInterruptedParams" => through::<run::InterruptedParams>(value),
+        "RunChangesParams" => through::<change::ChangesParams>(value),
+        "RunChangesResult" => through::<change::ChangesResult>(value),
+        "RunDiffParams" => through::<change::DiffParams>(value),
+        "RunDiffResult" => through::<change::DiffResult>(value),
+        "RunRevertParams" => through::<change::RevertParams>(value),
+        "RunRevertResult" => through::<change::RevertResult>(value),
         "RunListParams" => through::<run::ListParams>(value),
         "RunListResult" => through::<run::ListResult>(value),
         "RunEventsParams" => through::<run::EventsParams>(value),
@@ -257,6 +268,10 @@ fn command(value: &Value) -> Result<Value, String> {
     let mut back = match value["command"].as_str() {
         Some("outrigger.run") => through::<run::StartParams>(argument),
         Some("outrigger.cancel") => through::<run::CancelParams>(argument),
+        Some("outrigger.resume") => through::<run::ResumeParams>(argument),
+        Some("outrigger.revert") => through::<change::RevertParams>(argument),
+        // Of a question, and of a passage: no method takes these alone.
+        Some("outrigger.writeAnswer" | "outrigger.writePrompt") => Ok(argument.clone()),
         Some("outrigger.answer") => through::<question::AnswerParams>(argument),
         other => Err(format!("no command is named {other:?}")),
     }?;

@@ -283,6 +283,9 @@ impl Actor {
 
     fn record(&mut self, run: &RunId, event: RunEvent) -> Result<(), TranscriptError> {
         let record = self.recorder.append(run, self.clock.now(), event)?;
+        if is_promise(&record.event) {
+            self.recorder.sync(run)?;
+        }
         self.tell(|| Notice::Recorded {
             run: run.clone(),
             record: Arc::clone(&record),
@@ -328,19 +331,7 @@ impl Actor {
                     }
                 }
                 Effect::Record { run, event } if unrecorded.is_none() => {
-                    let ends = matches!(
-                        event,
-                        RunEvent::Ended { .. } | RunEvent::QuestionOpened { .. }
-                    );
-                    let recorded = self.record(&run, event);
-                    let recorded = recorded.and_then(|()| {
-                        if ends {
-                            self.recorder.sync(&run)
-                        } else {
-                            Ok(())
-                        }
-                    });
-                    if let Err(error) = recorded {
+                    if let Err(error) = self.record(&run, event) {
                         unrecorded = Some((run, error));
                     }
                 }
@@ -493,6 +484,21 @@ impl Actor {
         }
         self.watches = kept;
     }
+}
+
+/// What clients are told was taken, asked or done: it must still be there after a crash.
+fn is_promise(event: &RunEvent) -> bool {
+    matches!(
+        event,
+        RunEvent::RunStarted { .. }
+            | RunEvent::QuestionAnswered { .. }
+            | RunEvent::CancelRequested { .. }
+            | RunEvent::Steered { .. }
+            | RunEvent::Resumed { .. }
+            | RunEvent::Abandoned { .. }
+            | RunEvent::QuestionOpened { .. }
+            | RunEvent::Ended { .. }
+    )
 }
 
 /// What the ledger is told of a run's change.
