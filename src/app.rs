@@ -128,6 +128,8 @@ pub struct EditOrder {
 pub enum EditReply {
     /// The editor refused, or its document has moved on.
     Refused { reason: String },
+    /// The editor said that it applied the edit, and its text says otherwise.
+    Unproved,
     /// The editor takes no edits from us at all.
     Unable,
     /// Applied; the document is not saved yet.
@@ -322,6 +324,10 @@ impl App {
 
     pub(crate) fn load(&self, run: RunId, records: Vec<Record>) {
         self.post(actor::Post::Load(run, records));
+    }
+
+    pub(crate) fn loaded(&self) {
+        self.post(actor::Post::Loaded);
     }
 
     pub(crate) fn fact(&self, run: RunId, event: RunEvent) {

@@ -348,6 +348,83 @@ async fn an_open_document_is_changed_by_its_editor() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn unsaved_text_over_a_newer_file_is_asked_about() {
+    let mut fixture = Fixture::new(&script(&[
+        r#"{"emit":[{"tool":"read","id":"c1","args":{"path":"a.txt"}}]}"#,
+        r#"{"emit":[{"tool":"edit","id":"c2","args":{"path":"a.txt","edits":[{"old":"two","new":"TWO"}]}}]}"#,
+        r#"{"emit":[{"text":"Done."}]}"#,
+    ]));
+    fixture.put("a.txt", "one\ntwo\nthree\nnine\n");
+    let opened = DocumentNews::Opened {
+        uri: "file:///a".into(),
+        version: 1,
+        text: "one\ntwo\nthree\nnine\n".into(),
+        disk: None,
+        unsaved: false,
+    };
+    fixture.app.document(path("a.txt"), opened);
+    let change = outrigger::kernel::document::DocumentChange::Whole {
+        text: "dirty\ntwo\nthree\nnine\n".into(),
+    };
+    let news = DocumentNews::Changed {
+        version: 2,
+        changes: vec![change],
+        encoding: Default::default(),
+    };
+    fixture.app.document(path("a.txt"), news);
+    fixture.app.look(|_| ()).await.expect("taken");
+    fixture.put("a.txt", "one\ntwo\nthree\nneun by git\n");
+    fixture.start().await;
+    let question = fixture
+        .record(|record| match &record.event {
+            RunEvent::QuestionOpened { question } => Some(question.clone()),
+            _ => None,
+        })
+        .await;
+    assert!(
+        matches!(question.kind, QuestionKind::Overwrite(_)),
+        "{question:?}"
+    );
+    assert_eq!(fixture.text("a.txt"), "one\ntwo\nthree\nneun by git\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_that_the_editor_makes_while_the_run_is_stopped_is_recorded() {
+    let mut fixture = Fixture::new(&script(&[
+        r#"{"emit":[{"tool":"read","id":"c1","args":{"path":"a.txt"}}]}"#,
+        r#"{"emit":[{"tool":"edit","id":"c2","args":{"path":"a.txt","edits":[{"old":"two","new":"TWO"}]}}]}"#,
+    ]));
+    fixture.put("a.txt", "two\n");
+    let opened = DocumentNews::Opened {
+        uri: "file:///a".into(),
+        version: 1,
+        text: "two\n".into(),
+        disk: None,
+        unsaved: false,
+    };
+    fixture.app.document(path("a.txt"), opened);
+    let run = fixture.start().await;
+    let order = loop {
+        if let Notice::Edit(order) = fixture.notice().await {
+            break order;
+        }
+    };
+    let cancelled = fixture.app.cancel(run, "tester");
+    fixture.app.look(|_| ()).await.expect("taken");
+    order
+        .reply
+        .send(EditReply::Applied(Saving::Saved))
+        .expect("still waited for");
+    cancelled.await.expect("a reply").expect("cancelled");
+    let (outcome, summary) = fixture.end().await;
+    assert_eq!(
+        (outcome, summary.files.len()),
+        (RunOutcome::Cancelled, 1),
+        "{summary:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn cancel_kills_the_commands_whole_group() {
     let mut fixture = Fixture::new(&script(&[
         r#"{"emit":[{"tool":"command","id":"c1","args":{"command":"sh -c 'echo $$ > child.pid; exec sleep 600' & echo $$ > leader.pid; wait"}}]}"#,

@@ -1,6 +1,7 @@
 //! The actor: takes posts one at a time, records facts, steps the kernel, has its effects performed.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -49,6 +50,8 @@ pub enum Post {
     Tick,
     /// A run that an earlier process began and did not end.
     Load(RunId, Vec<Record>),
+    /// All unfinished runs of earlier processes are there.
+    Loaded,
     /// Makes the run's transcript readable up to now.
     Flush(RunId, oneshot::Sender<()>),
     Park(oneshot::Sender<()>),
@@ -112,59 +115,90 @@ pub fn spawn(
 
 impl Actor {
     fn run(mut self, mut mailbox: mpsc::UnboundedReceiver<Post>) {
+        // Who asks about runs and questions is answered when those of earlier processes are there.
+        let mut held = Some(Vec::new());
         while let Some(post) = mailbox.blocking_recv() {
-            match post {
-                Post::Command(command, reply) => {
-                    self.last_request += 1;
-                    let request = RequestId(self.last_request);
-                    self.replies.insert(request, reply);
-                    self.take(Stimulus::Client { request, command });
-                }
-                Post::Document(path, news) => {
-                    let news = self.with_disk(&path, news);
-                    self.take(Stimulus::Document {
-                        path: path.clone(),
-                        news,
-                    });
-                    self.tell_watches(&path);
-                }
-                Post::Fact(run, event) => self.fact(&run, event),
-                Post::Look(look) => look(&self.state),
-                Post::Subscribe(subscriber) => self.subscribers.push(subscriber),
-                Post::Edit(order, reply) => {
-                    let _ = reply.send(self.hand_over(order));
-                }
-                Post::AwaitText(path, text, reply) => {
-                    self.watches.push(Watch {
-                        path: path.clone(),
-                        text,
-                        reply,
-                    });
-                    self.tell_watches(&path);
-                }
-                Post::Life(run) => self.take(Stimulus::Life { run }),
-                Post::Tick => self.take(Stimulus::Tick),
-                Post::Load(run, records) => self.load(&run, records),
-                Post::Flush(run, reply) => {
-                    if let Err(error) = self.recorder.flush(&run) {
-                        tracing::error!(%run, "failed to {error}");
+            let post = match (post, &mut held) {
+                (Post::Loaded, held) => {
+                    for post in held.take().into_iter().flatten() {
+                        if self.handle(post).is_break() {
+                            return;
+                        }
                     }
-                    let _ = reply.send(());
+                    continue;
                 }
-                Post::Park(reply) => {
-                    let works = std::mem::take(&mut self.performer.works);
-                    let runtime = self.performer.runtime.clone();
-                    let ended = runtime.spawn(Performer::park(works));
-                    // Processes first: the disk may take its time, and whoever parks us may not wait for it.
-                    self.recorder.sync_all();
-                    runtime.spawn(async move {
-                        let _ = ended.await;
-                        let _ = reply.send(());
-                    });
-                    return;
+                (post @ Post::Look(_), Some(held)) => {
+                    held.push(post);
+                    continue;
                 }
+                (Post::Command(command, reply), Some(held))
+                    if !matches!(command, Command::Start { .. }) =>
+                {
+                    held.push(Post::Command(command, reply));
+                    continue;
+                }
+                (post, _) => post,
+            };
+            if self.handle(post).is_break() {
+                return;
             }
         }
+    }
+
+    fn handle(&mut self, post: Post) -> ControlFlow<()> {
+        match post {
+            Post::Command(command, reply) => {
+                self.last_request += 1;
+                let request = RequestId(self.last_request);
+                self.replies.insert(request, reply);
+                self.take(Stimulus::Client { request, command });
+            }
+            Post::Document(path, news) => {
+                let news = self.with_disk(&path, news);
+                self.take(Stimulus::Document {
+                    path: path.clone(),
+                    news,
+                });
+                self.tell_watches(&path);
+            }
+            Post::Fact(run, event) => self.fact(&run, event),
+            Post::Look(look) => look(&self.state),
+            Post::Subscribe(subscriber) => self.subscribers.push(subscriber),
+            Post::Edit(order, reply) => {
+                let _ = reply.send(self.hand_over(order));
+            }
+            Post::AwaitText(path, text, reply) => {
+                self.watches.push(Watch {
+                    path: path.clone(),
+                    text,
+                    reply,
+                });
+                self.tell_watches(&path);
+            }
+            Post::Life(run) => self.take(Stimulus::Life { run }),
+            Post::Tick => self.take(Stimulus::Tick),
+            Post::Load(run, records) => self.load(&run, records),
+            Post::Flush(run, reply) => {
+                if let Err(error) = self.recorder.flush(&run) {
+                    tracing::error!(%run, "failed to {error}");
+                }
+                let _ = reply.send(());
+            }
+            Post::Park(reply) => {
+                let works = std::mem::take(&mut self.performer.works);
+                let runtime = self.performer.runtime.clone();
+                let ended = runtime.spawn(Performer::park(works));
+                // Processes first: the disk may take its time, and whoever parks us may not wait for it.
+                self.recorder.sync_all();
+                runtime.spawn(async move {
+                    let _ = ended.await;
+                    let _ = reply.send(());
+                });
+                return ControlFlow::Break(());
+            }
+            Post::Loaded => {}
+        }
+        ControlFlow::Continue(())
     }
 
     fn take(&mut self, what: Stimulus) {

@@ -1,6 +1,6 @@
 //! Runs that an earlier process began and did not end: found at start, and handed to the actor as they are.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::App;
@@ -11,17 +11,29 @@ use crate::kernel::ids::RunId;
 use crate::store::transcript::{Transcript, TranscriptError, read};
 use crate::workspace::ledger::Recovered;
 
-/// Looks for them beside everything else; each is posted as it is found.
+/// Looks for them beside everything else; each is posted as it is found, and then that all are. Only what is there now is
+/// looked at: a transcript that is begun later belongs to this process.
 pub fn unfinished(app: App, secrets: Arc<Secrets>) {
+    let paths: Vec<PathBuf> = std::fs::read_dir(app.state.runs())
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    let done = app.clone();
     let looked = std::thread::Builder::new()
         .name("load".to_owned())
-        .spawn(move || look(&app, &secrets));
+        .spawn(move || {
+            look(&app, &secrets, &paths);
+            app.loaded();
+        });
     if let Err(error) = looked {
         tracing::error!("failed to look for unfinished runs: {error}");
+        done.loaded();
     }
 }
 
-fn look(app: &App, secrets: &Secrets) {
+fn look(app: &App, secrets: &Secrets, paths: &[PathBuf]) {
     // Before any run goes on: which of its changes were made.
     match app.ledger.recover(&app.workspace, wall_ms()) {
         Ok(recovered) => {
@@ -31,17 +43,13 @@ fn look(app: &App, secrets: &Secrets) {
         }
         Err(error) => tracing::error!("failed to {error}"),
     }
-    let Ok(entries) = std::fs::read_dir(app.state.runs()) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let path = entry.path();
+    for path in paths {
         let name = path.file_stem().and_then(|stem| stem.to_str());
         let run = name
             .filter(|_| path.extension().is_some_and(|end| end == "jsonl"))
             .map(RunId::new);
         let Some(run) = run else { continue };
-        match records(&path, secrets) {
+        match records(path, secrets) {
             Ok(Some(records)) => app.load(run, records),
             Ok(None) => {}
             Err(error) => tracing::error!(%run, "failed to {error}"),

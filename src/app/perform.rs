@@ -18,7 +18,7 @@ use crate::kernel::conversation::{ModelErrorKind, ModelFailure, ModelRequest};
 use crate::kernel::event::{GateRound, ReadCall, ReadTool, RunEvent};
 use crate::kernel::file::{FileNow, OpenDocument, Overlay, WriteOrder, WriteOutcome};
 use crate::kernel::finding::{GateReport, Outcome};
-use crate::kernel::ids::{GateId, GateRoundId, ModelCallId, RunId, ToolCallId};
+use crate::kernel::ids::{ChangeId, GateId, GateRoundId, ModelCallId, RunId, ToolCallId};
 use crate::kernel::path::RelPath;
 use crate::kernel::tool::{ToolOutput, ToolUse};
 use crate::model::{Models, ToolSpec};
@@ -38,10 +38,15 @@ pub struct Performer {
     pub works: HashMap<RunId, Work>,
 }
 
+/// How long an edit that an editor was asked for is waited for when its run is stopped.
+const EDIT_TIME: Duration = Duration::from_millis(500);
+
 /// What goes on for one run.
 #[derive(Default)]
 pub struct Work {
     tasks: Vec<JoinHandle<()>>,
+    /// Writes through an editor: it may be about to do them, so their end is waited for.
+    edits: Vec<(JoinHandle<()>, ChangeId, RelPath)>,
     commands: Commands,
 }
 
@@ -221,7 +226,7 @@ impl Performer {
     pub fn write(&mut self, why: Why, order: WriteOrder, document: Option<OpenDocument>) {
         let run = why.run.clone();
         let (change, path) = (why.change, order.path.clone());
-        let broken = path.clone();
+        let (broken, at) = (path.clone(), path.clone());
         let panicked = move |panic| RunEvent::WriteFinished {
             change,
             path: broken,
@@ -238,6 +243,11 @@ impl Performer {
                 let future =
                     async move { finished(write::in_editor(&app, &why, order, document).await) };
                 self.start(&run, future, panicked);
+                let work = self.works.entry(run).or_default();
+                work.edits.retain(|(task, ..)| !task.is_finished());
+                if let Some(task) = work.tasks.pop() {
+                    work.edits.push((task, change, at));
+                }
             }
             None => {
                 let (workspace, ledger) = (Arc::clone(&self.workspace), Arc::clone(&self.ledger));
@@ -299,7 +309,7 @@ impl Performer {
         let work = self.works.remove(run).unwrap_or_default();
         let (app, id) = (self.app.clone(), run.clone());
         self.runtime.spawn(async move {
-            work.end().await;
+            work.end(&app, &id).await;
             app.fact(id, RunEvent::WorkStopped);
         });
     }
@@ -307,7 +317,11 @@ impl Performer {
     /// Ends everything at once, for a process that must leave.
     pub async fn park(works: HashMap<RunId, Work>) {
         for work in works.into_values() {
-            for task in &work.tasks {
+            for task in work
+                .tasks
+                .iter()
+                .chain(work.edits.iter().map(|(task, ..)| task))
+            {
                 task.abort();
             }
             work.commands.kill_now();
@@ -320,9 +334,27 @@ impl Performer {
 }
 
 impl Work {
-    async fn end(self) {
+    async fn end(self, app: &App, run: &RunId) {
         for task in &self.tasks {
             task.abort();
+        }
+        let deadline = tokio::time::Instant::now() + EDIT_TIME;
+        for (mut task, change, path) in self.edits {
+            if tokio::time::timeout_at(deadline, &mut task).await.is_err() {
+                task.abort();
+                let error =
+                    "the run was stopped before the editor said whether it applied the edit"
+                        .to_owned();
+                let outcome = WriteOutcome::Unknown { error };
+                app.fact(
+                    run.clone(),
+                    RunEvent::WriteFinished {
+                        change,
+                        path,
+                        outcome,
+                    },
+                );
+            }
         }
         for task in self.tasks {
             let _ = task.await;

@@ -137,6 +137,7 @@ async fn through_editor(app: &App, order: WriteOrder, document: OpenDocument) ->
                 WriteOutcome::Failed { error: format!("the editor did not apply the edit: {reason}") }
             }
         }
+        Ok(Ok(EditReply::Unproved)) => WriteOutcome::Changed,
         // Nothing is lost where the document is what is on disk: the editor reads it again.
         Ok(Ok(EditReply::Unable)) if disk.as_ref() == Some(&before) => on_disk(app, order).await,
         Ok(Ok(EditReply::Unable)) => WriteOutcome::Failed {

@@ -1,6 +1,7 @@
 //! Changes an open document in the editor: a versioned edit, then the editor's word that its text is the new one, then a
 //! request to save. Waits for the editor, so it runs in a task of its own; the app bounds the whole.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use lsp_types::request::ApplyWorkspaceEdit;
@@ -27,6 +28,7 @@ pub async fn apply(session: &Session, order: EditOrder) {
         arrived,
     } = order;
     let refuse = |reason: String| EditReply::Refused { reason };
+    let asked_as = OnceLock::new();
     let outcome = async {
         if !session.client.apply_edit {
             return EditReply::Unable;
@@ -48,19 +50,29 @@ pub async fn apply(session: &Session, order: EditOrder) {
                 label: Some(label),
                 edit,
             });
+        let _ = asked_as.set(asked.id().clone());
         match read_applied(asked.reply().await) {
             Err(reason) => refuse(reason),
             // Some editors say "applied" although they dropped the edit because of its version: the text is the proof.
             Ok(()) => match timeout(ECHO_TIME, arrived).await {
                 Ok(Ok(true)) => EditReply::Applied(save(session, &document.uri).await),
-                Ok(Ok(false) | Err(_)) | Err(_) => refuse(
-                    "the editor said that it applied the edit, but its text is another".to_owned(),
-                ),
+                Ok(Ok(false) | Err(_)) | Err(_) => EditReply::Unproved,
             },
         }
     };
-    // The app may have given up waiting.
-    let _ = reply.send(outcome.await);
+    let mut reply = reply;
+    tokio::select! {
+        outcome = outcome => {
+            // The app may have given up waiting.
+            let _ = reply.send(outcome);
+        }
+        // The run was stopped: the edit is taken back if it can be, and nothing is saved for it any more.
+        () = reply.closed() => {
+            if let Some(id) = asked_as.get() {
+                session.editor.withdraw(id);
+            }
+        }
+    }
 }
 
 /// The reason why the edit was not applied.

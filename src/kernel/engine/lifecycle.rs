@@ -91,7 +91,7 @@ pub fn end(run: &mut Run, frame: &mut Frame<'_>, outcome: RunOutcome, text: Stri
     };
     set_status(run, frame, status, None);
     let summary = Summary {
-        text,
+        text: with_what_is_not_verified(run, text),
         files: run.file_summaries(),
         verification: verification(run),
         usage: run.usage,
@@ -108,6 +108,14 @@ pub fn end(run: &mut Run, frame: &mut Frame<'_>, outcome: RunOutcome, text: Stri
     frame.perform(Effect::StopWork {
         run: run.id.clone(),
     });
+}
+
+/// A check that could not run is told where everybody sees it.
+fn with_what_is_not_verified(run: &Run, mut text: String) -> String {
+    for why in run.gates_broken.values() {
+        text.push_str(&format!("\n(Not verified by {why})"));
+    }
+    text
 }
 
 fn verification(run: &Run) -> Verification {
