@@ -40,7 +40,7 @@ pub use place::PlaceRefusal;
 pub use text::{NotText, decode};
 
 /// Larger files are neither read as text nor written.
-pub const MAX_TEXT_BYTES: u64 = 8 * 1024 * 1024;
+pub const MAX_TEXT_BYTES: u64 = 16 * 1024 * 1024;
 
 /// One workspace folder.
 #[derive(Debug)]

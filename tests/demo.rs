@@ -133,8 +133,8 @@ fn every_stage_is_shown_in_plain_text_when_piped() {
         "src/lib.rs:4:33 error E0308",
         "underlines `[('s', 1), ('m', 60), ('h', 3600)]`",
         "edit      src/lib.rs",
-        "underlines nothing any more",
         "cargo-check passes",
+        "underlines nothing any more",
         // The overwrite, its diff and its answer.
         "question  Overwrite README.md?",
         "-Durations as people write them, for our timers.",

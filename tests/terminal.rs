@@ -335,7 +335,15 @@ fn is_alive(project: &Path) -> bool {
     let Ok(text) = fs::read_to_string(project.join("pid")) else {
         return false;
     };
-    let pid = rustix::process::Pid::from_raw(text.trim().parse().unwrap()).unwrap();
+    // The shell makes the file before it writes the number.
+    let Some(pid) = text
+        .trim()
+        .parse()
+        .ok()
+        .and_then(rustix::process::Pid::from_raw)
+    else {
+        return false;
+    };
     rustix::process::test_kill_process(pid).is_ok()
 }
 

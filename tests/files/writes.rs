@@ -144,7 +144,7 @@ fn failures_say_what_is_the_matter_and_leave_nothing_half() {
         (order(&format!("{long}/f"), None, "y"), "name too long"),
         (
             order("big", None, &"y".repeat(51 * 1024 * 1024)),
-            "larger than 50 mb",
+            "larger than 16 mb",
         ),
     ];
     for (order, reason) in rows {
