@@ -385,6 +385,10 @@ async fn unsaved_text_over_a_newer_file_is_asked_about() {
         matches!(question.kind, QuestionKind::Overwrite(_)),
         "{question:?}"
     );
+    assert!(
+        question.detail.contains("your editor has not read"),
+        "{question:?}"
+    );
     assert_eq!(fixture.text("a.txt"), "one\ntwo\nthree\nneun by git\n");
 }
 

@@ -41,6 +41,11 @@ pub fn about_overwrite(
         path: path.clone(),
         range: lines(hunk.old_start, hunk.old_lines),
     });
+    let warning = if current.is_some_and(|now| now.newer_disk) {
+        "The file on disk has text that your editor has not read, and that is not in this diff: any answer but keeping yours, and saving your document, replaces it.\n\n"
+    } else {
+        ""
+    };
     let why = match conflict.reason {
         ConflictReason::Exists => "it exists, and the agent has not read it",
         ConflictReason::ChangedOnDisk => "it has changed on disk since the agent read it",
@@ -50,7 +55,10 @@ pub fn about_overwrite(
     };
     let draft = Draft {
         title: format!("Overwrite {path}? {why}"),
-        detail: diff::unified(&path, current_text.as_deref(), proposed_text.as_deref()),
+        detail: format!(
+            "{warning}{}",
+            diff::unified(&path, current_text.as_deref(), proposed_text.as_deref())
+        ),
         place,
         kind: QuestionKind::Overwrite(Overwrite {
             call: call.id.clone(),
