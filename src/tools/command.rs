@@ -378,7 +378,7 @@ fn working_folder(root: &Path, cwd: Option<&RelPath>) -> Result<PathBuf, String>
         .join(cwd.as_str())
         .canonicalize()
         .map_err(|error| format!("the working folder `{cwd}` cannot be opened: {error}"))?;
-    // By component: `/work/app-old` is not inside `/work/app`.
+    // By component: `app-old` is not inside `app`.
     if !folder.starts_with(&real_root) {
         return Err(format!(
             "the working folder `{cwd}` is a link that leads outside the workspace, to `{}`; choose a folder inside",
