@@ -58,15 +58,24 @@ impl Performer {
         future: impl Future<Output = RunEvent> + Send + 'static,
         panicked: impl FnOnce(String) -> RunEvent + Send + 'static,
     ) {
+        let task = self.spawn(run, future, panicked);
+        self.keep(run, task);
+    }
+
+    fn spawn(
+        &self,
+        run: &RunId,
+        future: impl Future<Output = RunEvent> + Send + 'static,
+        panicked: impl FnOnce(String) -> RunEvent + Send + 'static,
+    ) -> JoinHandle<()> {
         let (app, id) = (self.app.clone(), run.clone());
-        let task = self.runtime.spawn(async move {
+        self.runtime.spawn(async move {
             let fact = AssertUnwindSafe(future)
                 .catch_unwind()
                 .await
                 .unwrap_or_else(|panic| panicked(words(panic.as_ref())));
             app.fact(id, fact);
-        });
-        self.keep(run, task);
+        })
     }
 
     /// As [`Self::start`], for work that blocks and, once begun, is waited for rather than aborted.
@@ -242,12 +251,10 @@ impl Performer {
                 let app = self.app.clone();
                 let future =
                     async move { finished(write::in_editor(&app, &why, order, document).await) };
-                self.start(&run, future, panicked);
+                let task = self.spawn(&run, future, panicked);
                 let work = self.works.entry(run).or_default();
                 work.edits.retain(|(task, ..)| !task.is_finished());
-                if let Some(task) = work.tasks.pop() {
-                    work.edits.push((task, change, at));
-                }
+                work.edits.push((task, change, at));
             }
             None => {
                 let (workspace, ledger) = (Arc::clone(&self.workspace), Arc::clone(&self.ledger));
