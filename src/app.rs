@@ -20,7 +20,9 @@ use std::sync::Arc;
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::config::{Loaded, Sources};
 use crate::kernel::State;
+use crate::kernel::conflict::ConflictPolicy;
 use crate::kernel::diff::ByteEdit;
 use crate::kernel::effect::{Progress, Refusal, Reply};
 use crate::kernel::event::{Record, RunEvent, RunSpec, Steer};
@@ -35,6 +37,7 @@ use crate::store::state_dir::{StateDir, StateDirError};
 use crate::workspace::Workspace;
 use crate::workspace::ledger::{Ledger, LedgerError};
 
+pub use crate::config::EditorSettings;
 pub use crate::workspace::ledger::Change;
 pub use crate::workspace::revert::{FileChangeKind, FileRevert, RevertReport};
 pub use undo::{ChangedFile, Undo, UndoError, Undone};
@@ -46,6 +49,24 @@ pub struct Config {
     /// Where state lies, as the user chose it; else the platform's custom.
     pub state_dir: Option<PathBuf>,
     pub models: Arc<Models>,
+    pub settings: Sources,
+}
+
+/// A run that somebody wishes for.
+#[derive(Debug, Clone, Default)]
+pub struct RunWish {
+    pub prompt: String,
+    /// What differs from the configured settings, in their shape.
+    pub call: serde_json::Value,
+}
+
+#[derive(Debug, Error)]
+pub enum SpecError {
+    /// For people, with the shortest ways to get going.
+    #[error("{0}")]
+    NoModel(String),
+    #[error("{0}")]
+    Call(String),
 }
 
 #[derive(Debug, Error)]
@@ -70,6 +91,7 @@ pub struct App {
     /// The workspace's state folder.
     state: Arc<StateDir>,
     models: Arc<Models>,
+    settings: Arc<Sources>,
     workspace: Arc<Workspace>,
     ledger: Arc<Ledger>,
 }
@@ -166,6 +188,7 @@ impl App {
             ledger: Arc::new(Ledger::open(state.path())?),
             state,
             models: config.models,
+            settings: Arc::new(config.settings),
             workspace: Arc::new(workspace),
         };
         actor::spawn(&config.root, app.clone(), mailbox)?;
@@ -186,11 +209,50 @@ impl App {
         receiver
     }
 
-    /// The model that answers when a run names none.
+    /// What the user has set, as it is now. `call`: what one call says, in the shape of [`crate::config::Settings`].
+    /// Reads the settings' files.
+    pub fn settings(&self, call: &serde_json::Value) -> Loaded {
+        self.settings.load(true, call)
+    }
+
+    /// The settings of the editor, in place of those it sent before.
+    pub fn set_editor_settings(&self, settings: EditorSettings) {
+        self.settings.set_editor(settings);
+    }
+
+    /// What a run is started with: what the call says, and what is configured for the rest. `attended`: whether somebody is
+    /// there who can be asked over a diff.
     ///
     /// # Errors
-    /// None is configured: for people, with the shortest ways to get going.
-    pub async fn choose_model(&self) -> Result<String, String> {
+    /// No model is configured, or the call says something that a setting cannot be: for people.
+    pub async fn spec(&self, wish: RunWish, attended: bool) -> Result<RunSpec, SpecError> {
+        let loaded = self.settings(&wish.call);
+        if let Some(problem) = loaded.problems_of_the_call().next() {
+            return Err(SpecError::Call(problem.message.clone()));
+        }
+        let mut policy = loaded.settings.policy.clone();
+        if !attended && !loaded.is_set("policy.conflict") {
+            policy.conflict = ConflictPolicy::Edit;
+        }
+        let settings = loaded.settings;
+        let set = settings.model.filter(|model| !model.trim().is_empty());
+        let model = match set {
+            Some(model) => model,
+            None => self.choose_model().await.map_err(SpecError::NoModel)?,
+        };
+        Ok(RunSpec {
+            prompt: wish.prompt,
+            engine: settings.engine,
+            model,
+            fallback_model: settings.fallback_model,
+            policy,
+            budget: settings.budget,
+            stall: settings.stall,
+        })
+    }
+
+    /// The model that answers when nothing is set.
+    async fn choose_model(&self) -> Result<String, String> {
         let choice = self.models.choose().await;
         choice
             .map(|choice| choice.model)

@@ -12,6 +12,7 @@ use clap::Subcommand;
 mod ask;
 mod attend;
 mod client;
+mod config;
 mod demo;
 mod output;
 mod protocol;
@@ -32,6 +33,7 @@ pub enum Command {
     Resume(run::ResumeArguments),
     Answer(run::AnswerArguments),
     Show(show::Arguments),
+    Config(config::Arguments),
     /// Print the contract with the editors, generated from the types that are compiled in.
     Protocol(protocol::Arguments),
 }
@@ -47,6 +49,7 @@ pub fn run(command: Command, open: &Open) -> anyhow::Result<ExitCode> {
         Command::Resume(arguments) => with_runtime(run::resume(arguments, open)),
         Command::Answer(arguments) => with_runtime(run::answer(arguments, open)),
         Command::Show(arguments) => with_runtime(show::show(&arguments, open)),
+        Command::Config(arguments) => config::run(&arguments),
         Command::Protocol(arguments) => protocol::run(&arguments),
     }
 }

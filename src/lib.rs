@@ -27,9 +27,10 @@
 //! | `gates` | finds and runs checkers and tests, reads their reports into findings | `kernel` |
 //! | `workspace` | files under the editor's buffers: safe paths, reading, searching, atomic writing | `kernel` |
 //! | `store` | the sidecar's own files: transcripts, with secrets masked | `kernel` |
-//! | `app` | one actor that owns a workspace's state: records, steps the kernel, has its effects performed | `kernel`, `model`, `tools`, `gates`, `workspace`, `store` |
-//! | `lsp` | renders the app to an editor; alone knows the protocol's types | `app`, `protocol`, `kernel` |
-//! | `cli` | renders the app to a terminal, one file per subcommand | `app`, `protocol`, `kernel` |
+//! | `config` | what the user has set: files, environment, editor, flags in one shape, each value with its origin | `kernel`, `model`, `gates` |
+//! | `app` | one actor that owns a workspace's state: records, steps the kernel, has its effects performed | `kernel`, `config`, `model`, `tools`, `gates`, `workspace`, `store` |
+//! | `lsp` | renders the app to an editor; alone knows the protocol's types | `app`, `config`, `protocol`, `kernel` |
+//! | `cli` | renders the app to a terminal, one file per subcommand | `app`, `config`, `protocol`, `kernel` |
 //!
 //! # What always holds
 //!
@@ -48,6 +49,7 @@
 
 pub mod app;
 pub mod cli;
+pub mod config;
 pub mod gates;
 pub mod kernel;
 pub mod lsp;

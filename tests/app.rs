@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outrigger::app::{App, Config, EditReply, Notice, Saving};
+use outrigger::config::Sources;
 use outrigger::kernel::effect::{RefusalKind, Reply};
 use outrigger::kernel::event::{
     Budget, CommandPolicy, Engine, Policy, Record, RunEvent, RunOutcome, RunSpec,
@@ -49,6 +50,7 @@ impl Fixture {
             root: folder.path().to_owned(),
             state_dir: Some(state.path().to_owned()),
             models: Arc::new(models),
+            settings: Sources::default(),
         };
         let app = App::start(config).expect("an app");
         let notices = app.subscribe();

@@ -46,6 +46,7 @@ impl Workspace {
         command
             .args(arguments)
             .current_dir(self.project())
+            .env("OUTRIGGER_CONFIG", "")
             .env("OUTRIGGER_STATE_DIR", self.folder.path().join("state"))
             .env_remove("CLICOLOR_FORCE")
             .stdin(Stdio::null());
@@ -445,4 +446,35 @@ fn a_person_at_a_terminal_is_asked() {
     }
     let text = fs::read_to_string(workspace.project().join("a.txt")).unwrap();
     assert_eq!(text, "theirs\nmine, too\n");
+}
+
+#[test]
+fn settings_are_shown_with_their_origin_and_their_mistakes() {
+    let fixture = Workspace::new(&[]);
+    let written = fixture.outrigger(&["config", "init"]);
+    assert_eq!(written.code, Some(0), "{}", written.errors);
+    let again = fixture.outrigger(&["config", "init"]);
+    assert_eq!(again.code, Some(1));
+    assert!(
+        again.errors.contains("is there already"),
+        "{}",
+        again.errors
+    );
+    let file = fixture.project().join("outrigger.toml");
+    fs::write(&file, "[budget]\ntokens = 7\niteration = 3\n").unwrap();
+    let shown = fixture.outrigger(&["config", "show", "budget"]);
+    let line = |name: &str| {
+        let mut lines = shown.text.lines();
+        let found = lines.find(|line| line.starts_with(name));
+        found.unwrap_or_default().to_owned()
+    };
+    assert!(line("budget.tokens").contains(" 7 "), "{}", shown.text);
+    assert!(line("budget.tokens").ends_with("outrigger.toml:2"));
+    assert!(line("budget.activeS").ends_with("default"));
+    assert!(
+        shown.errors.contains("outrigger.toml:3: "),
+        "{}",
+        shown.errors
+    );
+    assert!(shown.errors.contains("did you mean `budget.iterations`"));
 }

@@ -25,6 +25,7 @@ use super::client::{Client, Incoming};
 use super::output::say;
 use super::view;
 use super::words::{BOLD, DIM, GOOD, styled};
+use crate::config::USER_FILE_VARIABLE;
 use crate::kernel::event::RunOutcome;
 use sample::Sample;
 use session::{Session, Who};
@@ -173,6 +174,8 @@ fn start_sidecar(sample: &Sample, events: Sender<Event>) -> io::Result<Client> {
     command
         .arg("lsp")
         .current_dir(&sample.project)
+        // The demo shows the defaults, whatever the user has set.
+        .env(USER_FILE_VARIABLE, "")
         .env("OUTRIGGER_STATE_DIR", &sample.state)
         .env("CARGO_NET_OFFLINE", "true")
         // What cargo builds for the sample stays in its folder.

@@ -11,7 +11,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail, ensure};
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::timeout;
 
@@ -20,12 +22,10 @@ use super::attend::{Attendant, BY, End, Telling, open_questions};
 use super::output::say;
 use super::view;
 use super::workspace::{Open, WorkspaceArguments, find_run};
-use crate::app::{App, Notice};
-use crate::kernel::conflict::{ConflictPolicy, MergePolicy};
+use crate::app::{App, Notice, RunWish};
 use crate::kernel::effect::Reply;
-use crate::kernel::event::{Budget, CommandPolicy, Engine, Policy, RunEvent, RunSpec};
+use crate::kernel::event::RunEvent;
 use crate::kernel::ids::{QuestionId, RunId};
-use crate::kernel::policy::stall::StallPolicy;
 use crate::kernel::question::Question;
 
 /// How long an unfinished run may take to be read from its transcript.
@@ -59,11 +59,11 @@ pub struct RunArguments {
     #[arg(long, value_name = "POLICY")]
     conflict: Option<Conflict>,
     /// What happens when the agent's change and another one do not overlap.
-    #[arg(long, value_name = "POLICY", default_value = "auto")]
-    merge: Merge,
+    #[arg(long, value_name = "POLICY")]
+    merge: Option<Merge>,
     /// Whether the agent may run commands.
-    #[arg(long, value_name = "POLICY", default_value = "ask")]
-    commands: Commands,
+    #[arg(long, value_name = "POLICY")]
+    commands: Option<Commands>,
     /// Seconds of work after which the run asks whether to go on.
     #[arg(long, value_name = "SECONDS")]
     max_seconds: Option<u64>,
@@ -167,11 +167,11 @@ pub async fn run(arguments: RunArguments, open: &Open) -> anyhow::Result<u8> {
     let prompt = prompt(&arguments)?;
     let attending = &arguments.attending;
     let app = attending.workspace.open(open)?;
-    let model = match arguments.model.clone() {
-        Some(model) => model,
-        None => app.choose_model().await.map_err(|none| anyhow!(none))?,
+    let wish = RunWish {
+        prompt,
+        call: call(&arguments),
     };
-    let spec = spec(&arguments, prompt, model, attending.has_a_person());
+    let spec = app.spec(wish, attending.has_a_person()).await?;
     let notices = app.subscribe();
     let reply = app
         .start_run(spec)
@@ -309,41 +309,24 @@ fn prompt(arguments: &RunArguments) -> anyhow::Result<String> {
     Ok(arguments.prompt.join(" "))
 }
 
-fn spec(arguments: &RunArguments, prompt: String, model: String, has_a_person: bool) -> RunSpec {
-    let usual = Budget::default();
-    let usual_stall = StallPolicy::default();
-    RunSpec {
-        prompt,
-        engine: Engine::default(),
-        model,
-        fallback_model: arguments.fallback_model.clone(),
-        policy: Policy {
-            conflict: match arguments.conflict {
-                Some(Conflict::Ask) => ConflictPolicy::Ask,
-                Some(Conflict::Edit) => ConflictPolicy::Edit,
-                Some(Conflict::Overwrite) => ConflictPolicy::Overwrite,
-                Some(Conflict::Fail) => ConflictPolicy::Fail,
-                None if has_a_person => ConflictPolicy::Ask,
-                None => ConflictPolicy::Edit,
-            },
-            merge: match arguments.merge {
-                Merge::Auto => MergePolicy::Auto,
-                Merge::Ask => MergePolicy::Ask,
-            },
-            commands: match arguments.commands {
-                Commands::Ask => CommandPolicy::Ask,
-                Commands::Allow => CommandPolicy::Allow,
-                Commands::Deny => CommandPolicy::Deny,
-            },
+/// What the flags say, in the shape of the settings.
+fn call(arguments: &RunArguments) -> Value {
+    let word = |value: Option<PossibleValue>| value.map(|value| value.get_name().to_owned());
+    json!({
+        "model": arguments.model,
+        "fallbackModel": arguments.fallback_model,
+        "policy": {
+            "conflict": word(arguments.conflict.and_then(|value| value.to_possible_value())),
+            "merge": word(arguments.merge.and_then(|value| value.to_possible_value())),
+            "commands": word(arguments.commands.and_then(|value| value.to_possible_value())),
         },
-        budget: Budget {
-            active_s: arguments.max_seconds.unwrap_or(usual.active_s),
-            tokens: arguments.max_tokens.unwrap_or(usual.tokens),
-            iterations: arguments.max_turns.unwrap_or(usual.iterations),
+        "budget": {
+            "activeS": arguments.max_seconds,
+            "tokens": arguments.max_tokens,
+            "iterations": arguments.max_turns,
         },
-        stall: StallPolicy {
-            timeout_s: arguments.stall_timeout.unwrap_or(usual_stall.timeout_s),
-            ..usual_stall
+        "stall": {
+            "timeoutS": arguments.stall_timeout,
         },
-    }
+    })
 }

@@ -22,16 +22,24 @@ pub struct WorkspaceArguments {
 }
 
 impl WorkspaceArguments {
+    /// The project's folder.
+    ///
+    /// # Errors
+    /// It cannot be found.
+    pub fn root(&self) -> anyhow::Result<PathBuf> {
+        match &self.root {
+            Some(root) => std::path::absolute(root)
+                .with_context(|| format!("failed to find {}", root.display())),
+            None => std::env::current_dir().context("failed to find the current folder"),
+        }
+    }
+
     /// Needs a tokio runtime.
     ///
     /// # Errors
     /// The folder or its state cannot be used.
     pub fn open(&self, open: &Open) -> anyhow::Result<App> {
-        let root = match &self.root {
-            Some(root) => std::path::absolute(root)
-                .with_context(|| format!("failed to find {}", root.display()))?,
-            None => std::env::current_dir().context("failed to find the current folder")?,
-        };
+        let root = self.root()?;
         open(&root, self.state_dir.as_deref()).map_err(|why| anyhow!(why))
     }
 }

@@ -54,8 +54,11 @@ pub enum RecordKind {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Policy {
+    /// What happens when a change meets content that the agent has not read.
     pub conflict: ConflictPolicy,
+    /// What happens when the agent's change and another one do not overlap.
     pub merge: MergePolicy,
+    /// Whether the agent may run commands.
     pub commands: CommandPolicy,
 }
 

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use lsp_types::{
-    CodeActionParams, CodeActionResponse, DidChangeTextDocumentParams, DidCloseTextDocumentParams,
-    DidOpenTextDocumentParams, DidSaveTextDocumentParams, ExecuteCommandParams, InitializeParams,
-    InitializeResult, InitializedParams, LSPAny, NumberOrString, ServerInfo, Uri,
-    WorkDoneProgressCancelParams,
+    CodeActionParams, CodeActionResponse, DidChangeConfigurationParams,
+    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
+    DidSaveTextDocumentParams, ExecuteCommandParams, InitializeParams, InitializeResult,
+    InitializedParams, LSPAny, NumberOrString, ServerInfo, Uri, WorkDoneProgressCancelParams,
 };
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::{ClientSocket, LanguageServer, LspService};
@@ -25,6 +25,7 @@ use super::places::Root;
 use super::progress;
 use super::session::{OpenWorkspace, Session};
 use super::test_methods::{self, TestMethods};
+use crate::app::EditorSettings;
 use crate::kernel::input::DocumentNews;
 use crate::kernel::path::RelPath;
 use crate::protocol::error::ErrorKind;
@@ -91,11 +92,11 @@ impl LanguageServer for Server {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
         let client = Capabilities::negotiate(&params);
         let root = find_root(&params)?;
-        let mut opened = (self.open_workspace)(Path::new(root.path()))
+        let opened = (self.open_workspace)(Path::new(root.path()))
             .map_err(|why| error(ErrorKind::Storage, why))?;
-        let options = params.initialization_options.as_ref();
-        if let Some(model) = options.and_then(|options| options.get("model")?.as_str()) {
-            opened.default_model = Some(model.to_owned());
+        if let Some(options) = params.initialization_options {
+            let settings = EditorSettings::Initial(options);
+            opened.app.set_editor_settings(settings);
         }
         let capabilities = client.server();
         let session = Session::new(opened, root, client, self.editor.clone());
@@ -125,6 +126,21 @@ impl LanguageServer for Server {
             tokio::spawn(async move { session.park().await });
         }
         Ok(())
+    }
+
+    async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
+        let Some(session) = self.session.get() else {
+            return;
+        };
+        // Some editors send our section, others all sections.
+        let mut settings = params.settings;
+        if let Some(ours) = settings.get_mut(env!("CARGO_PKG_NAME")) {
+            settings = ours.take();
+        }
+        session
+            .app
+            .set_editor_settings(EditorSettings::Current(settings));
+        session.tell_problems_of_settings();
     }
 
     async fn did_open(&self, params: DidOpenTextDocumentParams) {

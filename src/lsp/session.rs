@@ -38,12 +38,13 @@ use crate::protocol::run::EventParams;
 /// A workspace that was opened for an editor.
 pub struct Opened {
     pub app: App,
-    /// The model of runs that name none.
-    pub default_model: Option<String>,
 }
 
 /// Opens the workspace in a folder. The error is for people.
 pub type OpenWorkspace = Arc<dyn Fn(&Path) -> Result<Opened, String> + Send + Sync>;
+
+/// Problems of the settings in one message.
+const PROBLEMS_TOLD: usize = 5;
 
 /// See the module.
 pub struct Session {
@@ -51,7 +52,6 @@ pub struct Session {
     pub root: Root,
     pub client: Capabilities,
     pub editor: Editor,
-    pub default_model: Option<String>,
     started: Instant,
     shown: Mutex<Shown>,
     notices: Mutex<Option<UnboundedReceiver<Notice>>>,
@@ -84,7 +84,6 @@ impl Session {
             root,
             client,
             editor,
-            default_model: opened.default_model,
             started: Instant::now(),
             shown: Mutex::default(),
             notices: Mutex::new(Some(notices)),
@@ -104,6 +103,7 @@ impl Session {
         };
         let session = Arc::clone(self);
         tokio::spawn(async move {
+            session.tell_problems_of_settings();
             session.show_what_is_open().await;
             while let Some(notice) = notices.recv().await {
                 if let Notice::Parked { run } = &notice {
@@ -233,6 +233,25 @@ impl Session {
     }
 
     /// Shows a message, without waiting.
+    /// Mistakes in the settings cost only what they stand in; the user hears of them all the same.
+    pub fn tell_problems_of_settings(&self) {
+        let problems = self.app.settings(&serde_json::Value::Null).problems;
+        if problems.is_empty() {
+            return;
+        }
+        let told: Vec<String> = problems
+            .iter()
+            .take(PROBLEMS_TOLD)
+            .map(ToString::to_string)
+            .collect();
+        let more = match problems.len() - told.len() {
+            0 => String::new(),
+            more => format!("\n… and {more} more; `outrigger config show` lists them"),
+        };
+        let message = format!("Outrigger's settings: {}{more}", told.join("\n"));
+        self.say(MessageType::WARNING, message);
+    }
+
     pub fn say(&self, kind: MessageType, message: String) {
         self.editor
             .notify::<ShowMessage>(ShowMessageParams { typ: kind, message });

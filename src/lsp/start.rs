@@ -1,41 +1,43 @@
 //! Starting a run: with the model that was named, else the configured one.
 
+use serde_json::json;
 use tokio::sync::oneshot;
 use tower_lsp::jsonrpc::{Error, Result};
 
 use super::errors::{error, gone, refused};
 use super::session::Session;
+use crate::app::{RunWish, SpecError};
 use crate::kernel::effect::{Refusal, Reply};
-use crate::kernel::event::RunSpec;
 use crate::protocol::error::ErrorKind;
 use crate::protocol::run::{StartParams, StartResult};
 
 /// Starts a run; replied to when its first record is safe.
 pub async fn start(session: &Session, params: StartParams) -> Result<StartResult> {
-    let named = params.model.or_else(|| session.default_model.clone());
-    let model = match named {
-        Some(model) => model,
-        None => session
-            .app
-            .choose_model()
-            .await
-            .map_err(|none| error(ErrorKind::NoModel, none))?,
-    };
     if params.prompt.trim().is_empty() {
         return Err(error(
             ErrorKind::InvalidParams,
             "the prompt is empty; say what the run shall do",
         ));
     }
-    let reply = session.app.start_run(RunSpec {
+    let wish = RunWish {
+        call: json!({
+            "engine": params.engine,
+            "model": params.model,
+            "fallbackModel": params.fallback_model,
+            "policy": params.policy,
+            "budget": params.budget,
+            "stall": params.stall,
+        }),
         prompt: params.prompt,
-        engine: params.engine,
-        model,
-        fallback_model: params.fallback_model,
-        policy: params.policy,
-        budget: params.budget,
-        stall: params.stall,
-    });
+    };
+    let spec = session.app.spec(wish, true).await.map_err(|why| {
+        let kind = match why {
+            SpecError::NoModel(_) => ErrorKind::NoModel,
+            SpecError::Call(_) => ErrorKind::InvalidParams,
+        };
+        error(kind, why.to_string())
+    })?;
+    let reply = session.app.start_run(spec);
     match taken(reply).await? {
         Reply::Started { run } => Ok(StartResult { run_id: run }),
         Reply::Cancelled { .. }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::kernel::conversation::Usage;
 use crate::kernel::event::{Budget, Engine, Policy, Record, RunOutcome, Steer};
@@ -16,20 +17,27 @@ use crate::kernel::tool::PlanItem;
 pub struct StartParams {
     /// What the run shall do.
     pub prompt: String,
-    #[serde(default)]
-    pub engine: Engine,
-    /// `provider/model` or `scripted:FILE`. Default: the configured model.
+    /// Default: the configured one, as for all that follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<Engine>,
+    /// `provider/model` or `scripted:FILE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The model that takes over when the first cannot be reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_model: Option<String>,
-    #[serde(default)]
-    pub policy: Policy,
-    #[serde(default)]
-    pub budget: Budget,
-    #[serde(default)]
-    pub stall: StallPolicy,
+    /// Any of its fields; the others are as configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Policy>")]
+    pub policy: Option<Map<String, Value>>,
+    /// Any of its fields; the others are as configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Budget>")]
+    pub budget: Option<Map<String, Value>>,
+    /// Any of its fields; the others are as configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<StallPolicy>")]
+    pub stall: Option<Map<String, Value>>,
 }
 
 impl StartParams {
@@ -37,12 +45,12 @@ impl StartParams {
     pub fn with_prompt(prompt: String) -> Self {
         Self {
             prompt,
-            engine: Engine::default(),
+            engine: None,
             model: None,
             fallback_model: None,
-            policy: Policy::default(),
-            budget: Budget::default(),
-            stall: StallPolicy::default(),
+            policy: None,
+            budget: None,
+            stall: None,
         }
     }
 }

@@ -181,3 +181,55 @@ fn a_selection_is_changed_by_a_run_whose_prompt_is_written_in_a_document() {
         "Say it in English.\n\nThis is about a.txt, lines 2 to 3:\n    zwei é\n    unsaved"
     );
 }
+
+#[test]
+fn settings_come_from_files_and_the_editor_and_hold_from_the_next_run_on() {
+    let mut client = showing();
+    client["initializationOptions"] =
+        json!({"model": "scripted:t.script.jsonl", "budget": {"iterations": 7}});
+    let header = json!({"script": 1, "name": "test", "model": "scripted/test"});
+    let script = format!("{header}\n{}\n", shown("", done("Seen.")));
+    let file = "[budget]\ntokens = 70\niterations = 1\n[polcy]\n";
+    let files = [
+        ("t.script.jsonl", script.as_str()),
+        ("outrigger.toml", file),
+    ];
+    let mistake = |job: &mut Job| {
+        job.editor.notification("window/showMessage", |params| {
+            let message = params["message"].as_str().unwrap_or_default();
+            message.contains("outrigger.toml:4: ") && message.contains("did you mean `policy`?")
+        });
+    };
+    let mut job = Job::new(client, &files);
+    mistake(&mut job);
+    let settings = json!({"settings": {"outrigger": {"budget": {"activeS": 99}}}});
+    job.editor
+        .notify("workspace/didChangeConfiguration", settings);
+    mistake(&mut job);
+    let budget_of_a_run = |job: &mut Job, params: serde_json::Value| {
+        let started = job.editor.request("outrigger/run/start", params);
+        let run = started["runId"].clone();
+        message(job, "Outrigger: done. Seen.");
+        let params = json!({"runId": run, "afterSeq": 0});
+        let events = job.editor.request("outrigger/run/events", params);
+        events["records"][0]["event"]["spec"]["budget"].clone()
+    };
+    let budget = budget_of_a_run(&mut job, json!({"prompt": "x"}));
+    assert_eq!(
+        budget,
+        json!({"activeS": 99, "tokens": 70, "iterations": 7}),
+        "each from its own layer"
+    );
+    fs::write(job.path("outrigger.toml"), "[budget]\ntokens = 71\n").unwrap();
+    let params = json!({"prompt": "x", "budget": {"activeS": 5}});
+    let budget = budget_of_a_run(&mut job, params);
+    assert_eq!(
+        budget,
+        json!({"activeS": 5, "tokens": 71, "iterations": 7}),
+        "read again; what the call says wins"
+    );
+    let params = json!({"prompt": "x", "budget": {"tokens": "many"}});
+    let refused = job.editor.request_error("outrigger/run/start", params);
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.contains("budget.tokens"), "{message}");
+}

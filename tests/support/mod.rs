@@ -96,6 +96,7 @@ impl Start {
             .args(&self.arguments)
             .env_remove("OUTRIGGER_TEST_METHODS")
             .env_remove("OUTRIGGER_MODEL")
+            .env("OUTRIGGER_CONFIG", "")
             .env(
                 "OUTRIGGER_STATE_DIR",
                 self.state.as_deref().unwrap_or(state.path()),

@@ -579,15 +579,21 @@ export type PlanItemState = "pending" | "in_progress" | "done" | "skipped";
 
 /** How a run deals with what it must not decide alone. */
 export interface Policy {
+  /** Whether the agent may run commands. */
   commands: CommandPolicy;
+  /** What happens when a change meets content that the agent has not read. */
   conflict: ConflictPolicy;
+  /** What happens when the agent's change and another one do not overlap. */
   merge: MergePolicy;
 }
 
 /** How a run deals with what it must not decide alone. */
 export interface PolicyInput {
+  /** Whether the agent may run commands. */
   commands?: CommandPolicy;
+  /** What happens when a change meets content that the agent has not read. */
   conflict?: ConflictPolicy;
+  /** What happens when the agent's change and another one do not overlap. */
   merge?: MergePolicy;
 }
 
@@ -1122,16 +1128,20 @@ export interface RunSpec {
 
 /** `outrigger/run/start` */
 export interface RunStartParams {
-  budget?: BudgetInput;
-  engine?: Engine;
+  /** Any of its fields; the others are as configured. */
+  budget?: BudgetInput | null;
+  /** Default: the configured one, as for all that follows. */
+  engine?: Engine | null;
   /** The model that takes over when the first cannot be reached. */
   fallbackModel?: string | null;
-  /** `provider/model` or `scripted:FILE`. Default: the configured model. */
+  /** `provider/model` or `scripted:FILE`. */
   model?: string | null;
-  policy?: PolicyInput;
+  /** Any of its fields; the others are as configured. */
+  policy?: PolicyInput | null;
   /** What the run shall do. */
   prompt: string;
-  stall?: StallPolicyInput;
+  /** Any of its fields; the others are as configured. */
+  stall?: StallPolicyInput | null;
 }
 
 export interface RunStartResult {
@@ -1219,6 +1229,7 @@ export type StallAction =
 
 /** What a run does when nothing has lived for a while. */
 export interface StallPolicy {
+  /** What is done about it. */
   action: StallAction;
   /** Seconds without a sign of life; 0: never. */
   timeoutS: number;
@@ -1226,6 +1237,7 @@ export interface StallPolicy {
 
 /** What a run does when nothing has lived for a while. */
 export interface StallPolicyInput {
+  /** What is done about it. */
   action?: StallAction;
   /** Seconds without a sign of life; 0: never. */
   timeoutS?: number;

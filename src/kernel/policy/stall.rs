@@ -11,6 +11,7 @@ use crate::kernel::run::WaitingFor;
 pub struct StallPolicy {
     /// Seconds without a sign of life; 0: never.
     pub timeout_s: u64,
+    /// What is done about it.
     pub action: StallAction,
 }
 

@@ -68,7 +68,10 @@ impl Peer {
     /// The real binary, with its state in `state`.
     pub fn outrigger(state: &Path) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_outrigger"));
-        command.arg("lsp").env("OUTRIGGER_STATE_DIR", state);
+        command
+            .arg("lsp")
+            .env("OUTRIGGER_STATE_DIR", state)
+            .env("OUTRIGGER_CONFIG", "");
         Self::start(&mut command)
     }
 
