@@ -19,6 +19,7 @@ mod record;
 pub mod replay;
 pub mod script;
 pub mod secret;
+pub mod settings;
 pub mod sse;
 pub mod stream;
 pub mod turn;
@@ -27,17 +28,17 @@ pub mod wire;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use crate::kernel::conversation::{ModelErrorKind, ModelFailure, ModelRequest, ModelTurn};
+use crate::kernel::conversation::{ModelErrorKind, ModelFailure, ModelRequest, ModelTurn, Usage};
 use crate::kernel::ids::RunId;
 
 use clocks::Clocks;
 use endpoint::{Endpoint, Environment, ProviderSettings, resolve};
-use estimate::{Calibration, estimate_request};
+use estimate::{Calibration, Estimate, estimate_request};
 use http::{Clients, Transport};
-pub use listing::{ProviderListing, ProviderState};
+pub use listing::{KeySource, Listing, ModelListing, ProviderListing, ProviderState};
 use script::{Cursor, PlannedTurn, Script};
 use secret::Secret;
 
@@ -70,6 +71,8 @@ pub struct ModelsConfig {
     pub directory: Option<PathBuf>,
     /// The model the user has set, as `provider/model`, `scripted:FILE` or `replay:TRANSCRIPT`.
     pub model: Option<String>,
+    /// The model that takes over, where a run names none.
+    pub fallback_model: Option<String>,
     pub environment: Environment,
     /// By provider. The user's own; never a workspace's.
     pub providers: BTreeMap<String, ProviderSettings>,
@@ -85,7 +88,7 @@ pub struct ModelsConfig {
 /// Everything that can answer a [`ModelRequest`].
 #[derive(Debug)]
 pub struct Models {
-    config: ModelsConfig,
+    config: RwLock<Arc<ModelsConfig>>,
     clients: Clients,
     built_in: HashMap<String, String>,
     scripts: Mutex<HashMap<String, Arc<Script>>>,
@@ -94,7 +97,21 @@ pub struct Models {
     calibrations: Mutex<HashMap<String, Calibration>>,
     /// Keys that the keyring gave, by provider.
     keys: Mutex<HashMap<String, Secret>>,
+    /// Keys that an editor handed over, by provider. In memory only.
+    handed: Mutex<HashMap<String, Secret>>,
+    /// What servers on this machine said of their windows, by model.
+    windows: Mutex<HashMap<String, Window>>,
 }
+
+/// What a server said of its window, or how often it did not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Window {
+    Tokens(u64),
+    Unknown { asked: u32 },
+}
+
+/// A server that has not said its window by then never will.
+const WINDOW_ASKED: u32 = 3;
 
 #[derive(Debug)]
 struct Replay {
@@ -105,15 +122,45 @@ struct Replay {
 impl Models {
     pub fn new(config: ModelsConfig) -> Self {
         Self {
-            clients: Clients::new(config.transport.clone()),
-            config,
+            clients: Clients::default(),
+            config: RwLock::new(Arc::new(config)),
             built_in: HashMap::new(),
             scripts: Mutex::default(),
             cursors: Mutex::default(),
             replays: Mutex::default(),
             calibrations: Mutex::default(),
             keys: Mutex::default(),
+            handed: Mutex::default(),
+            windows: Mutex::default(),
         }
+    }
+
+    /// Takes new settings; calls under way end as they began.
+    pub fn configure(&self, config: ModelsConfig) {
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+        locked(&self.keys).clear();
+    }
+
+    fn config(&self) -> Arc<ModelsConfig> {
+        Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes a provider's key from an editor's secret store, or forgets it. It counts before all others, stays in memory
+    /// and ends with the process.
+    pub fn hand_over(&self, provider: &str, key: Option<Secret>) {
+        match key {
+            Some(key) => locked(&self.handed).insert(provider.to_owned(), key),
+            None => locked(&self.handed).remove(provider),
+        };
+    }
+
+    /// What is said about providers, with the keys that were handed over.
+    fn providers(&self, config: &ModelsConfig) -> BTreeMap<String, ProviderSettings> {
+        let mut providers = config.providers.clone();
+        for (provider, key) in locked(&self.handed).iter() {
+            providers.entry(provider.clone()).or_default().key = Some(key.clone());
+        }
+        providers
     }
 
     /// Adds a built-in script, callable as `scripted:NAME`. It is read when it is first called.
@@ -144,30 +191,97 @@ impl Models {
         if let Some(name) = request.model.strip_prefix("replay:") {
             return self.replayed(run, name);
         }
-        let endpoint = self.endpoint(&request.model).await?;
+        let mut endpoint = self.endpoint(&request.model).await?;
+        if endpoint.is_local && endpoint.context_window.is_none() {
+            endpoint.context_window = self.window_of(&endpoint, &request.model).await;
+        }
         self.ask(&endpoint, &request, tools, &mut progress).await
     }
 
     async fn endpoint(&self, model: &str) -> Result<Endpoint, ModelFailure> {
-        let (settings, environment) = (&self.config.providers, &self.config.environment);
-        let missing = match resolve(model, settings, environment) {
+        let config = self.config();
+        let mut settings = self.providers(&config);
+        let missing = match resolve(model, &settings, &config.environment) {
             Err(failure) if failure.kind == ModelErrorKind::Auth => failure,
             result => return result,
         };
-        let (Some(command), Some((provider, _))) =
-            (&self.config.key_command, model.split_once('/'))
-        else {
+        let Some((provider, _)) = model.split_once('/') else {
             return Err(missing);
         };
-        let known = locked(&self.keys).get(provider).cloned();
-        let key = match known {
-            Some(key) => key,
-            None => keyring::look_up(command, provider).await.ok_or(missing)?,
-        };
-        locked(&self.keys).insert(provider.to_owned(), key.clone());
-        let mut settings = settings.clone();
+        let key = self
+            .key_of_keyring(&config, provider)
+            .await
+            .ok_or(missing)?;
         settings.entry(provider.to_owned()).or_default().key = Some(key);
-        resolve(model, &settings, environment)
+        resolve(model, &settings, &config.environment)
+    }
+
+    /// What the keyring has for a provider. Asked once; what it does not have may be put there meanwhile.
+    async fn key_of_keyring(&self, config: &ModelsConfig, provider: &str) -> Option<Secret> {
+        let known = locked(&self.keys).get(provider).cloned();
+        if known.is_some() {
+            return known;
+        }
+        let key = keyring::look_up(config.key_command.as_ref()?, provider).await?;
+        locked(&self.keys).insert(provider.to_owned(), key.clone());
+        Some(key)
+    }
+
+    /// The window of a model on this machine, from its server. Some know it only once the model is loaded.
+    async fn window_of(&self, endpoint: &Endpoint, model: &str) -> Option<u64> {
+        let known = locked(&self.windows).get(model).copied();
+        let asked = match known {
+            Some(Window::Tokens(tokens)) => return Some(tokens),
+            Some(Window::Unknown { asked }) if asked >= WINDOW_ASKED => return None,
+            Some(Window::Unknown { asked }) => asked,
+            None => 0,
+        };
+        let client = self.client(endpoint).ok()?;
+        let window = local::context_window(&client, endpoint).await;
+        let learnt = window.map_or(Window::Unknown { asked: asked + 1 }, Window::Tokens);
+        locked(&self.windows).insert(model.to_owned(), learnt);
+        window
+    }
+
+    fn client(&self, endpoint: &Endpoint) -> Result<reqwest::Client, String> {
+        let config = self.config();
+        let transport = endpoint.transport.as_ref().unwrap_or(&config.transport);
+        let place = http::Place {
+            is_local: endpoint.is_local,
+            connect: endpoint.clocks.connect,
+        };
+        self.clients.client(transport, place)
+    }
+
+    /// Whether a prompt is certain not to fit. Servers on this machine that get too much cut it without a word, answer
+    /// nothing, or fail late; those on the net refuse it themselves.
+    async fn overflow(
+        &self,
+        endpoint: &Endpoint,
+        client: &reqwest::Client,
+        body: &serde_json::Value,
+        estimated: Estimate,
+    ) -> Option<ModelFailure> {
+        let window = endpoint.context_window.filter(|_| endpoint.is_local)?;
+        if estimated.tokens * 2 < window {
+            return None;
+        }
+        let counted = local::count_tokens(client, endpoint, body).await;
+        let limit = match (counted, estimated.is_calibrated) {
+            // The answer needs some room, too.
+            (Some(_), _) => window.saturating_sub(16),
+            (None, true) => window,
+            // A guess: only where it is far off.
+            (None, false) => window.saturating_add(window / 2),
+        };
+        let actual = counted.unwrap_or(estimated.tokens);
+        (actual > limit).then(|| {
+            let text = format!(
+                "prompt is too long: {actual} tokens > {window}, which the server of {} takes at most",
+                endpoint.model
+            );
+            endpoint.client_failure(&text)
+        })
     }
 
     async fn ask(
@@ -177,9 +291,9 @@ impl Models {
         tools: &[ToolSpec],
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<ModelTurn, ModelFailure> {
+        let config = self.config();
         let client = self
-            .clients
-            .client(endpoint.is_local)
+            .client(endpoint)
             .map_err(|problem| failure("model.http", &problem))?;
         let target = wire::Target {
             model: &endpoint.model,
@@ -188,6 +302,13 @@ impl Models {
             extra: &endpoint.extra_body,
         };
         let encoded = wire::encode(endpoint.wire, &target, request, tools);
+        let estimated = self.estimate(request, tools);
+        if let Some(failure) = self
+            .overflow(endpoint, &client, &encoded.body, estimated)
+            .await
+        {
+            return Err(failure);
+        }
         let begun = Instant::now();
         let mut timing = record::Timing::default();
         let mut counted = |piece: Progress| {
@@ -206,10 +327,10 @@ impl Models {
                 .or_default()
                 .learn(estimated, turn.usage.input);
         }
-        if let Some(path) = &self.config.record {
+        if let Some(path) = &config.record {
             self.append(
                 path,
-                &record::line(request, &answer, timing, self.config.home.as_deref()),
+                &record::line(request, &answer, timing, config.home.as_deref()),
                 &request.model,
             )?;
         }
@@ -217,12 +338,14 @@ impl Models {
     }
 
     /// How many tokens a request will be, by what this model has reported so far.
-    pub fn estimate(&self, request: &ModelRequest, tools: &[ToolSpec]) -> u64 {
-        let calibration = locked(&self.calibrations)
-            .get(&request.model)
-            .copied()
-            .unwrap_or_default();
-        calibration.apply(estimate_request(request, tools))
+    pub fn estimate(&self, request: &ModelRequest, tools: &[ToolSpec]) -> Estimate {
+        let calibration = locked(&self.calibrations).get(&request.model).copied();
+        Estimate {
+            tokens: calibration
+                .unwrap_or_default()
+                .apply(estimate_request(request, tools)),
+            is_calibrated: calibration.is_some(),
+        }
     }
 
     /// Tokens that fit the model, prompt and answer together, where that is known.
@@ -231,12 +354,28 @@ impl Models {
             return self.script(name).ok()?.context_window;
         }
         let (provider, name) = model.split_once('/')?;
-        let own = self
-            .config
-            .providers
-            .get(provider)
-            .and_then(|settings| settings.context_window);
-        own.or_else(|| prices::facts(provider, name).and_then(|facts| facts.context_window))
+        let own = self.config().providers.get(provider).and_then(|settings| {
+            let said = settings.of_model(name).context_window;
+            said.or(settings.context_window)
+        });
+        let asked = match locked(&self.windows).get(model) {
+            Some(Window::Tokens(tokens)) => Some(*tokens),
+            Some(Window::Unknown { .. }) | None => None,
+        };
+        own.or(asked)
+            .or_else(|| prices::facts(provider, name).and_then(|facts| facts.context_window))
+    }
+
+    /// What a call cost, in millionths of a US dollar; `None` where no price is known, so that tokens alone are counted.
+    pub fn cost_micros(&self, model: &str, usage: &Usage) -> Option<u64> {
+        let own = model.split_once('/').and_then(|(provider, name)| {
+            let config = self.config();
+            config.providers.get(provider)?.of_model(name).price
+        });
+        match own {
+            Some(price) => Some(price.micros(usage)),
+            None => prices::cost_micros(model, usage),
+        }
     }
 
     /// Ends a run's use of its scripts and replays.
@@ -318,7 +457,12 @@ impl Models {
     }
 
     fn read(&self, what: &str, name: &str) -> Result<String, ModelFailure> {
-        let path = self.config.directory.clone().unwrap_or_default().join(name);
+        let path = self
+            .config()
+            .directory
+            .clone()
+            .unwrap_or_default()
+            .join(name);
         std::fs::read_to_string(&path).map_err(|error| {
             failure(
                 "model.file",
@@ -328,7 +472,12 @@ impl Models {
     }
 
     fn append(&self, path: &std::path::Path, line: &str, model: &str) -> Result<(), ModelFailure> {
-        let path = self.config.directory.clone().unwrap_or_default().join(path);
+        let path = self
+            .config()
+            .directory
+            .clone()
+            .unwrap_or_default()
+            .join(path);
         let write = || -> std::io::Result<()> {
             let mut file = std::fs::OpenOptions::new()
                 .create(true)

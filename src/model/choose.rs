@@ -17,7 +17,7 @@ pub struct Choice {
 /// Nothing is configured. Its text is for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no model is configured. The three shortest ways to get going:\n  \
+    "No model is configured. The three shortest ways to get going:\n  \
      1. a key:          export ANTHROPIC_API_KEY=…   (or OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY, …)\n  \
      2. a local model:  start Ollama, LM Studio or llama.cpp's server; it is found by itself\n  \
      3. the demo:       outrigger demo   (no key, no network)"
@@ -42,27 +42,41 @@ pub fn choose(
         });
     }
     for provider in providers().iter().filter(|provider| !provider.local) {
-        let Some(default_model) = &provider.default_model else {
+        let own = settings.get(&provider.name);
+        let default_model = own
+            .and_then(|own| own.default_model.as_ref())
+            .or(provider.default_model.as_ref());
+        let Some(default_model) = default_model else {
             continue;
         };
         let model = format!("{}/{default_model}", provider.name);
-        if settings
-            .get(&provider.name)
-            .is_some_and(|own| own.key.is_some())
-        {
+        if own.is_some_and(|own| own.key.is_some()) {
             return Ok(Choice {
                 model,
-                because: format!("the key of {} is in your settings", provider.name),
+                because: format!("your editor has a key of {}", provider.name),
             });
         }
-        if let Some(variable) = provider
-            .keys
-            .iter()
+        let variables = own.and_then(|own| own.key_env.as_ref()).into_iter();
+        if let Some(variable) = variables
+            .chain(&provider.keys)
             .find(|variable| environment.get(variable).is_some())
         {
             return Ok(Choice {
                 model,
                 because: format!("{variable} is set"),
+            });
+        }
+    }
+    let is_known = |name: &str| providers().iter().any(|provider| provider.name == name);
+    for (name, own) in settings.iter().filter(|(name, _)| !is_known(name)) {
+        let variable = own.key_env.as_deref();
+        let has_key = own.key.is_some()
+            || variable.is_some_and(|variable| environment.get(variable).is_some())
+            || !own.headers.is_empty();
+        if let (Some(model), true) = (&own.default_model, has_key) {
+            return Ok(Choice {
+                model: format!("{name}/{model}"),
+                because: format!("{name} is in your settings"),
             });
         }
     }
@@ -128,7 +142,7 @@ mod tests {
                 choose(None, &own, &none, std::slice::from_ref(&ollama)),
                 Some((
                     "mistral/mistral-large-latest",
-                    "the key of mistral is in your settings",
+                    "your editor has a key of mistral",
                 )),
             ),
             (

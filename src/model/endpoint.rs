@@ -10,8 +10,10 @@ use crate::kernel::conversation::{ModelErrorKind, ModelFailure};
 
 use super::classify::{Signal, Stage, classify, masked};
 use super::clocks::Clocks;
+use super::http::Transport;
 use super::prices;
 use super::secret::Secret;
+use super::settings::{ModelSettings, QuirkSettings, Timeouts};
 use super::wire::{Quirks, Wire};
 
 /// A provider known by name.
@@ -63,10 +65,32 @@ pub struct ProviderSettings {
     /// The environment variable that holds the key.
     pub key_env: Option<String>,
     pub quirks: Option<Quirks>,
+    /// Over `quirks`, or over what is known.
+    pub quirk_settings: QuirkSettings,
     pub clocks: Option<Clocks>,
+    /// Over `clocks`, or over the usual ones.
+    pub timeouts: Timeouts,
     pub context_window: Option<u64>,
+    pub max_output: Option<u32>,
+    pub default_model: Option<String>,
+    /// In place of the one for all providers.
+    pub transport: Option<Transport>,
     /// Fields added to the body of each request.
     pub extra_body: Map<String, Value>,
+    /// By the beginning of a model's name.
+    pub models: BTreeMap<String, ModelSettings>,
+}
+
+impl ProviderSettings {
+    /// What is said about a model.
+    pub fn of_model(&self, model: &str) -> ModelSettings {
+        self.models
+            .iter()
+            .filter(|(beginning, _)| model.starts_with(beginning.as_str()))
+            .max_by_key(|(beginning, _)| beginning.len())
+            .map(|(_, settings)| *settings)
+            .unwrap_or_default()
+    }
 }
 
 /// The environment variables that matter here. Their values are never printed.
@@ -123,6 +147,7 @@ pub struct Endpoint {
     pub context_window: Option<u64>,
     pub max_output: Option<u32>,
     pub extra_body: Map<String, Value>,
+    pub transport: Option<Transport>,
     pub is_local: bool,
 }
 
@@ -227,30 +252,73 @@ pub fn resolve(
             ),
         ));
     }
+    let headers = with_variables(provider_name, &own.headers, environment)?;
     let facts = prices::facts(provider_name, model);
+    let said = own.of_model(model);
+    let quirks = own
+        .quirks
+        .or_else(|| known.map(|provider| provider.quirks.clone()))
+        .unwrap_or_default();
+    let clocks = own.clocks.unwrap_or(if is_local {
+        Clocks::LOCAL
+    } else {
+        Clocks::REMOTE
+    });
     Ok(Endpoint {
         provider: provider_name.to_owned(),
         model: model.to_owned(),
         wire,
         base_url,
-        headers: own.headers,
+        headers,
         key,
-        quirks: own
-            .quirks
-            .or_else(|| known.map(|provider| provider.quirks.clone()))
-            .unwrap_or_default(),
-        clocks: own.clocks.unwrap_or(if is_local {
-            Clocks::LOCAL
-        } else {
-            Clocks::REMOTE
-        }),
-        context_window: own
+        quirks: own.quirk_settings.over(quirks),
+        clocks: own.timeouts.over(clocks),
+        context_window: said
             .context_window
+            .or(own.context_window)
             .or(facts.and_then(|facts| facts.context_window)),
-        max_output: facts.and_then(|facts| facts.max_output),
+        max_output: said
+            .max_output
+            .or(own.max_output)
+            .or(facts.and_then(|facts| facts.max_output)),
         extra_body: own.extra_body,
+        transport: own.transport,
         is_local,
     })
+}
+
+/// `${NAME}` in the values replaced by the environment's.
+fn with_variables(
+    provider: &str,
+    headers: &[(String, String)],
+    environment: &Environment,
+) -> Result<Vec<(String, String)>, ModelFailure> {
+    let filled = headers.iter().map(|(name, value)| {
+        let mut text = String::new();
+        let mut rest = value.as_str();
+        while let Some((before, after)) = rest.split_once("${") {
+            let Some((variable, behind)) = after.split_once('}') else {
+                break;
+            };
+            let Some(found) = environment.get(variable) else {
+                return Err(refused(
+                    ModelErrorKind::Auth,
+                    &format!("the header {name} of {provider} needs the variable {variable}, which is not set"),
+                ));
+            };
+            text.push_str(before);
+            text.push_str(found);
+            rest = behind;
+        }
+        text.push_str(rest);
+        Ok((name.clone(), text))
+    });
+    filled.collect()
+}
+
+/// Whether an address leads to this machine itself.
+pub fn is_on_this_machine(address: &str) -> bool {
+    reqwest::Url::parse(address).is_ok_and(|url| is_loopback(&url))
 }
 
 fn is_loopback(url: &reqwest::Url) -> bool {

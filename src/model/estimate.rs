@@ -12,6 +12,14 @@ const FRAME: u64 = 4;
 /// What providers count for one image of a usual size.
 const IMAGE: u64 = 1500;
 
+/// What a request is thought to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Estimate {
+    pub tokens: u64,
+    /// Whether the model has reported counts by which the estimate was corrected.
+    pub is_calibrated: bool,
+}
+
 /// The estimate for a text alone.
 pub fn estimate_text(text: &str) -> u64 {
     // In twelfths of a token, so that the sum is exact.

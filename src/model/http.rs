@@ -1,7 +1,9 @@
 //! Performs one model call over HTTP: sends, reads, minds the clocks. Decides nothing about what it reads.
 
-use std::sync::OnceLock;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use reqwest::Response;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -19,72 +21,92 @@ use super::wire::{Encoded, Fault, Step};
 /// Bytes of an error's body that are read.
 const ERROR_BODY_CAP: usize = 64 * 1024;
 /// How long a stream is read on for usage and end mark after the provider has said why it stopped.
-const GRACE: std::time::Duration = std::time::Duration::from_secs(3);
+const GRACE: Duration = Duration::from_secs(3);
 
 /// How to reach the net.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Transport {
     /// `http://…`, `https://…`; the system's settings decide when `None`.
     pub proxy: Option<String>,
-    /// PEM certificates to trust besides the system's.
+    /// PEM files with certificates to trust besides the system's; read when the first call is made.
+    pub ca_files: Vec<PathBuf>,
+    /// The same, as bytes.
     pub extra_roots_pem: Vec<Vec<u8>>,
 }
 
-/// HTTP clients: one for the net, one for this machine, which never goes through a proxy.
+/// HTTP clients: one for each way to the net, one for this machine, which never goes through a proxy.
 #[derive(Debug, Default)]
 pub struct Clients {
-    transport: Transport,
-    remote: OnceLock<Result<reqwest::Client, String>>,
-    local: OnceLock<Result<reqwest::Client, String>>,
+    made: Mutex<HashMap<(Place, Transport), reqwest::Client>>,
 }
 
 impl Clients {
-    pub fn new(transport: Transport) -> Self {
-        Self {
-            transport,
-            ..Self::default()
-        }
-    }
-
     /// # Errors
     ///
     /// The proxy's address or a certificate cannot be read.
-    pub fn client(&self, is_local: bool) -> Result<reqwest::Client, String> {
-        let cell = if is_local { &self.local } else { &self.remote };
-        cell.get_or_init(|| build(&self.transport, is_local))
-            .clone()
+    pub fn client(&self, transport: &Transport, place: Place) -> Result<reqwest::Client, String> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (place, transport.clone());
+        if let Some(client) = made.get(&key) {
+            return Ok(client.clone());
+        }
+        // What fails is tried again the next time: the file may be there then.
+        let client = build(transport, place)?;
+        made.insert(key, client.clone());
+        Ok(client)
     }
 }
 
-fn build(transport: &Transport, is_local: bool) -> Result<reqwest::Client, String> {
+/// Where a client connects to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// This machine.
+    pub is_local: bool,
+    /// How long the connection may take to stand.
+    pub connect: Duration,
+}
+
+impl Place {
+    pub const LOCAL: Self = Self {
+        is_local: true,
+        connect: Clocks::LOCAL.connect,
+    };
+    pub const REMOTE: Self = Self {
+        is_local: false,
+        connect: Clocks::REMOTE.connect,
+    };
+}
+
+fn build(transport: &Transport, place: Place) -> Result<reqwest::Client, String> {
     // The first one wins, whoever installs it; a second attempt changes nothing.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let clocks = if is_local {
-        Clocks::LOCAL
-    } else {
-        Clocks::REMOTE
-    };
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("outrigger/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(clocks.connect)
+        .connect_timeout(place.connect)
         .tcp_nodelay(true)
         // A redirect would carry the key to wherever it points.
         .redirect(reqwest::redirect::Policy::none());
-    if is_local {
+    if place.is_local {
         builder = builder.no_proxy();
     } else if let Some(proxy) = &transport.proxy {
         let proxy = reqwest::Proxy::all(proxy)
             .map_err(|error| format!("failed to use the proxy: {}", chain(&error)))?;
         builder = builder.no_proxy().proxy(proxy);
     }
-    for pem in &transport.extra_roots_pem {
+    let mut roots = transport.extra_roots_pem.clone();
+    for file in &transport.ca_files {
+        let pem = std::fs::read(file)
+            .map_err(|error| format!("failed to read the CA file {}: {error}", file.display()))?;
+        roots.push(pem);
+    }
+    for pem in &roots {
         let roots = reqwest::Certificate::from_pem_bundle(pem)
             .map_err(|error| format!("failed to read a CA certificate: {}", chain(&error)))?;
         builder = builder.tls_certs_merge(roots);
     }
     builder.build().map_err(|error| {
         // The certificates are looked into only here.
-        let with = if transport.extra_roots_pem.is_empty() {
+        let with = if roots.is_empty() {
             ""
         } else {
             " with your CA certificates"

@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::kernel::conversation::Usage;
 
@@ -22,15 +23,15 @@ pub struct ModelFacts {
 }
 
 /// US dollars for a million tokens, which is the same as millionths of a dollar for one.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-struct Price {
-    input: f64,
-    output: f64,
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Price {
+    pub input: f64,
+    pub output: f64,
     /// As dear as input where the provider has no price of its own.
     #[serde(default)]
-    cache_read: Option<f64>,
+    pub cache_read: Option<f64>,
     #[serde(default)]
-    cache_write: Option<f64>,
+    pub cache_write: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
@@ -85,17 +86,25 @@ pub fn cost_micros(model: &str, usage: &Usage) -> Option<u64> {
         .long_context
         .filter(|long| usage.input > long.above)
         .map_or(row.price, |long| long.price);
-    let fresh = usage
-        .input
-        .saturating_sub(usage.cache_read)
-        .saturating_sub(usage.cache_write);
-    let micros = tokens(fresh) * price.input
-        + tokens(usage.cache_read) * price.cache_read.unwrap_or(price.input)
-        + tokens(usage.cache_write) * price.cache_write.unwrap_or(price.input)
-        + tokens(usage.output) * price.output;
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    // Counts and prices are not negative.
-    Some(micros.round() as u64)
+    Some(price.micros(usage))
+}
+
+impl Price {
+    /// What a call cost, in millionths of a US dollar.
+    pub fn micros(&self, usage: &Usage) -> u64 {
+        let fresh = usage
+            .input
+            .saturating_sub(usage.cache_read)
+            .saturating_sub(usage.cache_write);
+        let micros = tokens(fresh) * self.input
+            + tokens(usage.cache_read) * self.cache_read.unwrap_or(self.input)
+            + tokens(usage.cache_write) * self.cache_write.unwrap_or(self.input)
+            + tokens(usage.output) * self.output;
+        // From above and at zero: a price that somebody wrote may be negative or no number.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let micros = micros.round() as u64;
+        micros
+    }
 }
 
 #[allow(clippy::cast_precision_loss)] // Far below 2^52.

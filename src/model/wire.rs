@@ -7,7 +7,8 @@ pub mod openai;
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::kernel::conversation::{Block, ModelRequest, StopReason};
@@ -22,11 +23,14 @@ pub(super) const ARGUMENTS_CAP: usize = 1024 * 1024;
 pub(super) const TURN_CAP: usize = 32 * 1024 * 1024;
 
 /// A dialect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Wire {
+    /// Messages.
     Anthropic,
+    /// Chat completions, which most others speak too.
     OpenAi,
+    /// `streamGenerateContent`.
     Gemini,
 }
 

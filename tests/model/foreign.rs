@@ -12,6 +12,7 @@ use outrigger::kernel::conversation::{
 use outrigger::kernel::ids::ToolCallId;
 use outrigger::model::clocks::Clocks;
 use outrigger::model::endpoint::ProviderSettings;
+use outrigger::model::http::{Clients, Place, Transport};
 use outrigger::model::secret::Secret;
 use outrigger::model::wire::Wire;
 use outrigger::model::{Models, ModelsConfig};
@@ -44,8 +45,8 @@ impl Foreign {
             .spawn()
             .unwrap();
         // Also installs the TLS provider, which this plain HTTP client must have to be built.
-        let http = outrigger::model::http::Clients::default()
-            .client(true)
+        let http = Clients::default()
+            .client(&Transport::default(), Place::LOCAL)
             .unwrap();
         Self {
             _process: process,

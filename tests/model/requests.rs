@@ -478,7 +478,9 @@ async fn local_servers_are_found_by_asking_and_listed() {
     });
     let choice = models.choose().await.unwrap();
     assert_eq!(choice.model, "ollama/qwen3:8b");
-    let rows = models.listing().await;
+    let listing = models.listing().await;
+    assert_eq!(listing.choice.unwrap().model, "ollama/qwen3:8b");
+    let rows = listing.providers;
     let state = |name: &str| {
         rows.iter()
             .find(|row| row.provider == name)
@@ -548,36 +550,38 @@ async fn a_key_may_come_from_the_keyring_and_a_missing_one_says_what_to_set() {
 
 #[test]
 fn the_net_is_reached_through_what_the_user_says() {
-    use outrigger::model::http::{Clients, Transport};
-    let proxied = |proxy: &str| {
-        Clients::new(Transport {
-            proxy: Some(proxy.to_owned()),
-            ..Transport::default()
-        })
+    use outrigger::model::http::{Clients, Place, Transport};
+    let client = |transport: Transport, place| Clients::default().client(&transport, place);
+    let proxied = |proxy: &str| Transport {
+        proxy: Some(proxy.to_owned()),
+        ..Transport::default()
     };
-    assert!(Clients::default().client(false).is_ok());
-    assert!(proxied("http://127.0.0.1:3128").client(false).is_ok());
+    assert!(client(Transport::default(), Place::REMOTE).is_ok());
+    assert!(client(proxied("http://127.0.0.1:3128"), Place::REMOTE).is_ok());
     assert!(
-        proxied("not a url")
-            .client(false)
+        client(proxied("not a url"), Place::REMOTE)
             .unwrap_err()
             .starts_with("failed to use the proxy: ")
     );
     assert!(
-        proxied("not a url").client(true).is_ok(),
+        client(proxied("not a url"), Place::LOCAL).is_ok(),
         "this machine is never reached through a proxy"
     );
-    let roots = |pem: &[u8]| {
-        Clients::new(Transport {
-            extra_roots_pem: vec![pem.to_vec()],
-            ..Transport::default()
-        })
+    let roots = Transport {
+        extra_roots_pem: vec![
+            b"-----BEGIN CERTIFICATE-----\nnope\n-----END CERTIFICATE-----".to_vec(),
+        ],
+        ..Transport::default()
     };
-    let problem = roots(b"-----BEGIN CERTIFICATE-----\nnope\n-----END CERTIFICATE-----")
-        .client(false)
-        .unwrap_err();
+    let problem = client(roots, Place::REMOTE).unwrap_err();
     assert!(
         problem.starts_with("failed to set up HTTP with your CA certificates: "),
         "{problem}"
     );
+    let file = Transport {
+        ca_files: vec!["no/such/file.pem".into()],
+        ..Transport::default()
+    };
+    let problem = client(file, Place::REMOTE).unwrap_err();
+    assert!(problem.contains("no/such/file.pem"), "{problem}");
 }
