@@ -192,7 +192,7 @@ impl Models {
             return self.replayed(run, name);
         }
         let mut endpoint = self.endpoint(&request.model).await?;
-        if endpoint.is_local && endpoint.context_window.is_none() {
+        if local::is_known(&endpoint.provider) && endpoint.context_window.is_none() {
             endpoint.context_window = self.window_of(&endpoint, &request.model).await;
         }
         self.ask(&endpoint, &request, tools, &mut progress).await

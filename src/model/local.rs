@@ -133,31 +133,43 @@ async fn ask(client: &reqwest::Client, spot: Spot) -> Option<LocalServer> {
     })
 }
 
-/// Tokens that fit a model of this server, prompt and answer together, as it is loaded now.
+/// Whether a provider is one of the servers that are known by name.
+pub fn is_known(provider: &str) -> bool {
+    providers()
+        .iter()
+        .any(|known| known.local && known.name == provider)
+}
+
+/// Tokens that fit a model of this server, prompt and answer together, as it is loaded now. Only servers known by name are
+/// asked, each in the place where its kind says it: an address of somebody's own gets no requests but those for answers.
 pub async fn context_window(client: &reqwest::Client, endpoint: &Endpoint) -> Option<u64> {
-    let root = root_of(&endpoint.base_url);
-    let key = endpoint.key.as_ref();
-    let get = |address: String| read(with_key(client.get(address), key), PATIENCE);
+    let (base_url, root) = (&endpoint.base_url, root_of(&endpoint.base_url));
     let model = endpoint.model.as_str();
-    // Each kind of server says it in a place of its own; to ask a server for another one's costs a "not found".
-    if let Some(answer) = get(format!("{}/models", endpoint.base_url)).await
-        && let Some(window) = window_in_list(&answer, model)
-    {
-        return Some(window);
+    let get = |address: String| {
+        read(
+            with_key(client.get(address), endpoint.key.as_ref()),
+            PATIENCE,
+        )
+    };
+    match endpoint.provider.as_str() {
+        "vllm" => {
+            let list = get(format!("{base_url}/models")).await?;
+            count(row_of(&list, "data", model)?, "/max_model_len")
+        }
+        "llamacpp" => {
+            let properties = get(format!("{root}/props")).await?;
+            count(&properties, "/default_generation_settings/n_ctx")
+        }
+        "lmstudio" => {
+            let list = get(format!("{root}/api/v0/models")).await?;
+            count(row_of(&list, "data", model)?, "/loaded_context_length")
+        }
+        "ollama" => {
+            let loaded = get(format!("{root}/api/ps")).await?;
+            count(row_of(&loaded, "models", model)?, "/context_length")
+        }
+        _ => None,
     }
-    if let Some(answer) = get(format!("{root}/props")).await
-        && let Some(window) = count(&answer, "/default_generation_settings/n_ctx")
-    {
-        return Some(window);
-    }
-    if let Some(answer) = get(format!("{root}/api/v0/models")).await
-        && let Some(window) =
-            row_of(&answer, "data", model).and_then(|row| count(row, "/loaded_context_length"))
-    {
-        return Some(window);
-    }
-    let loaded = get(format!("{root}/api/ps")).await?;
-    row_of(&loaded, "models", model).and_then(|row| count(row, "/context_length"))
 }
 
 /// How many tokens the server's own tokenizer finds in a request, its template included; `None` where it has none to ask.
@@ -184,17 +196,17 @@ pub async fn count_tokens(
     if let (Some(tools), Some(chat)) = (body.get("tools"), chat.as_object_mut()) {
         chat.insert("tools".to_owned(), tools.clone());
     }
-    // llama.cpp makes the prompt first; vLLM counts a chat at once.
-    if let Some(applied) = post("/apply-template", chat.clone()).await {
-        let prompt = applied.get("prompt")?.as_str()?.to_owned();
-        let answer = post(
-            "/tokenize",
-            json!({ "content": prompt, "add_special": true }),
-        )
-        .await?;
-        return u64::try_from(answer.get("tokens")?.as_array()?.len()).ok();
+    match endpoint.provider.as_str() {
+        "llamacpp" => {
+            let applied = post("/apply-template", chat).await?;
+            let prompt = applied.get("prompt")?.as_str()?.to_owned();
+            let text = json!({ "content": prompt, "add_special": true });
+            let answer = post("/tokenize", text).await?;
+            u64::try_from(answer.get("tokens")?.as_array()?.len()).ok()
+        }
+        "vllm" => count(&post("/tokenize", chat).await?, "/count"),
+        _ => None,
     }
-    count(&post("/tokenize", chat).await?, "/count")
 }
 
 /// The server without the `/v1` of its chat.
@@ -240,12 +252,6 @@ fn models_in(list: &Value, owned_by: Option<&str>) -> Option<Vec<String>> {
         .filter_map(|row| Some(row.get("id")?.as_str()?.to_owned()))
         .collect();
     (owned_by.is_none() || !models.is_empty()).then_some(models)
-}
-
-/// vLLM's `max_model_len`, and what llama.cpp's list says about a model that is loaded.
-fn window_in_list(list: &Value, model: &str) -> Option<u64> {
-    let row = row_of(list, "data", model)?;
-    count(row, "/max_model_len").or_else(|| count(row, "/meta/n_ctx"))
 }
 
 /// The row of a model, by any of the names that servers give it.
@@ -306,10 +312,12 @@ mod tests {
 
     #[test]
     fn windows_are_found_where_servers_say_them() {
-        let list = json!({"data":[{"id":"a","max_model_len":4096},{"id":"b","meta":{"n_ctx":512,"n_ctx_train":2048}}]});
-        assert_eq!(window_in_list(&list, "a"), Some(4096));
-        assert_eq!(window_in_list(&list, "b"), Some(512));
-        assert_eq!(window_in_list(&list, "c"), None);
+        let list = json!({"data":[{"id":"a","max_model_len":4096},{"id":"b"}]});
+        let window = |model| count(row_of(&list, "data", model)?, "/max_model_len");
+        assert_eq!(
+            (window("a"), window("b"), window("c")),
+            (Some(4096), None, None)
+        );
         let ps = json!({"models":[{"name":"qwen3:latest","context_length":8192}]});
         let row = row_of(&ps, "models", "qwen3").unwrap();
         assert_eq!(count(row, "/context_length"), Some(8192));
