@@ -523,5 +523,6 @@ fn failure(rule: &str, what: &str) -> ModelFailure {
         rule: rule.to_owned(),
         advice: format!("The model could not be asked: {what}."),
         raw: classify::masked(what),
+        usage: Usage::default(),
     }
 }

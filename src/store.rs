@@ -10,5 +10,6 @@ pub mod lease;
 pub mod mask;
 pub mod overview;
 pub mod retention;
+pub mod spendings;
 pub mod state_dir;
 pub mod transcript;

@@ -35,6 +35,7 @@ fn failure(kind: ModelErrorKind) -> ModelFailure {
         rule: "test".into(),
         raw: "raw".into(),
         advice: "do something".into(),
+        usage: outrigger::kernel::conversation::Usage::default(),
     }
 }
 

@@ -27,6 +27,7 @@ use crate::kernel::path::RelPath;
 use crate::kernel::time::Moment;
 use crate::kernel::tool::{PlanItemState, ToolUse};
 use crate::kernel::{State, step};
+use crate::store::spendings::Spendings;
 use crate::store::transcript::TranscriptError;
 use crate::workspace::ledger::Why;
 
@@ -97,6 +98,7 @@ pub fn spawn(
             workspace,
             models: Arc::clone(&app.models),
             ledger: Arc::clone(&app.ledger),
+            spendings: Arc::new(Spendings::beside(app.state_folder())),
             works: HashMap::new(),
             app,
         },

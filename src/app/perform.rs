@@ -12,9 +12,12 @@ use futures::FutureExt;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
+use super::clock::wall_ms;
 use super::{App, gather, write};
 use crate::gates::{self, GateRequest, Gates, Tier};
-use crate::kernel::conversation::{ModelErrorKind, ModelFailure, ModelRequest};
+use crate::kernel::conversation::{
+    Bill, Cost, ModelErrorKind, ModelFailure, ModelRequest, Spending, Usage,
+};
 use crate::kernel::event::{GateRound, ReadCall, ReadTool, RunEvent};
 use crate::kernel::file::{FileNow, OpenDocument, Overlay, WriteOrder, WriteOutcome};
 use crate::kernel::finding::{GateReport, Outcome};
@@ -22,6 +25,7 @@ use crate::kernel::ids::{ChangeId, GateId, GateRoundId, ModelCallId, RunId, Tool
 use crate::kernel::path::RelPath;
 use crate::kernel::tool::{ToolOutput, ToolUse};
 use crate::model::{Models, ToolSpec};
+use crate::store::spendings::{Entry, Spendings};
 use crate::tools;
 use crate::tools::command::Commands;
 use crate::workspace::Workspace;
@@ -35,6 +39,7 @@ pub struct Performer {
     pub ledger: Arc<Ledger>,
     pub gates: Gates,
     pub models: Arc<Models>,
+    pub spendings: Arc<Spendings>,
     pub works: HashMap<RunId, Work>,
 }
 
@@ -102,8 +107,10 @@ impl Performer {
 
     pub fn gather(&mut self, run: &RunId, overlay: Overlay) {
         let workspace = Arc::clone(&self.workspace);
+        let (spendings, id) = (Arc::clone(&self.spendings), run.clone());
         let look = move || RunEvent::ContextGathered {
             context: gather::context(&workspace, &overlay),
+            spending: spent(&spendings, &id),
         };
         self.start_blocking(run, look, |panic| {
             let files = format!("(the workspace could not be looked at: {panic})");
@@ -112,12 +119,14 @@ impl Performer {
                     files,
                     ..Default::default()
                 },
+                spending: Spending::default(),
             }
         });
     }
 
     pub fn call_model(&mut self, run: &RunId, call: ModelCallId, request: ModelRequest) {
         let (models, id) = (Arc::clone(&self.models), run.clone());
+        let spendings = Arc::clone(&self.spendings);
         let pulse = Pulse::new(self.app.clone(), run.clone());
         let future = async move {
             let specs: Vec<ToolSpec> = tools::schema::specs()
@@ -129,10 +138,17 @@ impl Performer {
                     schema: spec.schema,
                 })
                 .collect();
-            match models
+            let model = request.model.clone();
+            let answer = models
                 .call(&id, request, &specs, |_life| pulse.beat())
-                .await
-            {
+                .await;
+            let usage = match &answer {
+                Ok(turn) => turn.usage,
+                Err(failure) => failure.usage,
+            };
+            let cost = Cost::of(models.cost_micros(&model, &usage), &usage);
+            let bill = billed(spendings, id, model, usage, cost).await;
+            match answer {
                 Ok(turn) => {
                     let read = |call: &crate::kernel::conversation::ToolCall| ReadCall {
                         id: call.id.clone(),
@@ -141,14 +157,24 @@ impl Performer {
                             .map_or_else(ReadTool::Malformed, ReadTool::Use),
                     };
                     let tools = turn.tool_calls().map(read).collect();
-                    RunEvent::ModelReplied { call, turn, tools }
+                    RunEvent::ModelReplied {
+                        call,
+                        turn,
+                        tools,
+                        bill,
+                    }
                 }
-                Err(failure) => RunEvent::ModelFailed { call, failure },
+                Err(failure) => RunEvent::ModelFailed {
+                    call,
+                    failure,
+                    bill,
+                },
             }
         };
         self.start(run, future, move |panic| RunEvent::ModelFailed {
             call,
             failure: broken_client(panic),
+            bill: Bill::default(),
         });
     }
 
@@ -371,6 +397,38 @@ impl Work {
     }
 }
 
+/// What all runs have cost up to now. A book that cannot be read must not hold up the work: then it says nothing.
+fn spent(spendings: &Spendings, run: &RunId) -> Spending {
+    let totals = spendings.totals(wall_ms(), run.as_str());
+    totals.unwrap_or_else(|error| {
+        tracing::warn!(%error, "failed to read what was spent today");
+        Spending::default()
+    })
+}
+
+/// Writes a call into the book and adds up.
+async fn billed(
+    spendings: Arc<Spendings>,
+    run: RunId,
+    model: String,
+    usage: Usage,
+    cost: Cost,
+) -> Bill {
+    let book = move || {
+        if usage.total() > 0 {
+            let entry = Entry::new(wall_ms(), run.as_str(), &model, usage, cost);
+            if let Err(error) = spendings.add(&entry) {
+                tracing::warn!(%error, "failed to write down what a call cost");
+            }
+        }
+        spent(&spendings, &run)
+    };
+    Bill {
+        cost,
+        spending: tokio::task::spawn_blocking(book).await.unwrap_or_default(),
+    }
+}
+
 fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic
         .downcast_ref::<String>()
@@ -390,6 +448,7 @@ fn broken_client(panic: String) -> ModelFailure {
         raw: panic,
         advice: "the call broke inside Outrigger; try again, and report it if it happens twice"
             .to_owned(),
+        usage: Usage::default(),
     }
 }
 

@@ -105,6 +105,19 @@ impl View {
                 summary.tool_calls
             ),
         );
+        if let Some(percent) = summary
+            .usage
+            .cache_hit_percent()
+            .filter(|_| summary.usage.cache_read > 0)
+        {
+            row(
+                "cache",
+                &format!("{percent} % of what went in came from the provider's cache"),
+            );
+        }
+        if let Some(cost) = super::words::cost(summary.cost) {
+            row("cost", &cost);
+        }
         text
     }
 
@@ -118,7 +131,7 @@ impl View {
                     styled(DIM, format!("model {}", clean(&spec.model)))
                 ),
             )),
-            RunEvent::ContextGathered { context } => {
+            RunEvent::ContextGathered { context, .. } => {
                 let files = context.files.lines().count();
                 let folder = clean(&context.folder);
                 Some(Entry::new("context", format!("{folder}: {files} files")))

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use anstyle::{AnsiColor, Style};
 
+use crate::kernel::conversation::Cost;
+
 pub const BOLD: Style = Style::new().bold();
 pub const DIM: Style = Style::new().dimmed();
 pub const GOOD: Style = AnsiColor::Green.on_default();
@@ -45,6 +47,23 @@ pub fn headline(text: &str, longest: usize) -> String {
     }
     let cut: String = line.chars().take(longest.saturating_sub(1)).collect();
     format!("{}…", clean(&cut))
+}
+
+/// What calls cost, as far as it is known; `None` for what costs nothing.
+pub fn cost(cost: Cost) -> Option<String> {
+    let dollars = cost.micros.div_ceil(100);
+    let mut text = String::new();
+    if dollars > 0 {
+        text = format!("${}.{:04}", dollars / 10_000, dollars % 10_000);
+    }
+    if cost.unpriced_tokens > 0 {
+        let and = if text.is_empty() { "" } else { ", and " };
+        text.push_str(&format!(
+            "{and}{} tokens of models without a known price",
+            grouped(cost.unpriced_tokens)
+        ));
+    }
+    (!text.is_empty()).then_some(text)
 }
 
 /// Digits in groups of three.

@@ -132,6 +132,63 @@ impl Usage {
     }
 }
 
+impl Usage {
+    /// The part of the input that came from the provider's cache, in percent; `None` before there was any input.
+    pub fn cache_hit_percent(&self) -> Option<u32> {
+        let percent = (self.cache_read.min(self.input) * 100).checked_div(self.input)?;
+        u32::try_from(percent).ok()
+    }
+}
+
+/// What calls cost, as far as their prices are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Cost {
+    /// Millionths of a US dollar.
+    pub micros: u64,
+    /// Tokens of calls whose price is not known; they are not in `micros`.
+    pub unpriced_tokens: u64,
+}
+
+impl Cost {
+    /// Of one call, whose price may not be known.
+    pub fn of(micros: Option<u64>, usage: &Usage) -> Self {
+        match micros {
+            Some(micros) => Self {
+                micros,
+                unpriced_tokens: 0,
+            },
+            None => Self {
+                micros: 0,
+                unpriced_tokens: usage.total(),
+            },
+        }
+    }
+    pub fn add(&mut self, other: Self) {
+        self.micros = self.micros.saturating_add(other.micros);
+        self.unpriced_tokens = self.unpriced_tokens.saturating_add(other.unpriced_tokens);
+    }
+}
+
+/// What all runs together have cost, in millionths of a US dollar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Spending {
+    /// All runs of this run's task.
+    pub task_micros: u64,
+    /// All runs of this user since midnight (UTC), in all workspaces.
+    pub day_micros: u64,
+}
+
+/// What one call cost, and what that adds up to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Bill {
+    pub cost: Cost,
+    /// This call included.
+    pub spending: Spending,
+}
+
 /// A complete answer of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -212,6 +269,9 @@ pub struct ModelFailure {
     pub raw: String,
     /// One sentence for people: what failed and what to do next.
     pub advice: String,
+    /// What the provider counted before it failed; it is paid for all the same.
+    #[serde(default)]
+    pub usage: Usage,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::conflict::{ConflictPolicy, MergePolicy};
-use super::conversation::{ModelErrorKind, ModelFailure, ModelTurn};
+use super::conversation::{Bill, ModelErrorKind, ModelFailure, ModelTurn, Spending};
 use super::file::{FileNow, WriteOutcome};
 use super::finding::GateReport;
 use super::hash::ContentHash;
@@ -202,15 +202,21 @@ pub enum RunEvent {
     },
     ContextGathered {
         context: Context,
+        #[serde(default)]
+        spending: Spending,
     },
     ModelReplied {
         call: ModelCallId,
         turn: ModelTurn,
         tools: Vec<ReadCall>,
+        #[serde(default)]
+        bill: Bill,
     },
     ModelFailed {
         call: ModelCallId,
         failure: ModelFailure,
+        #[serde(default)]
+        bill: Bill,
     },
     ToolFinished {
         call: ToolCallId,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::conflict::{Change, Conflict, Proposal};
-use super::conversation::{Block, Message, Usage};
+use super::conversation::{Block, Cost, Message, Spending, Usage};
 use super::event::{GateRound, ReadCall, RunOutcome, RunSpec};
 use super::file::WriteOrder;
 use super::finding::{Finding, Fingerprint};
@@ -81,6 +81,9 @@ pub struct Summary {
     pub files: Vec<FileSummary>,
     pub verification: Verification,
     pub usage: Usage,
+    /// What it cost, as far as prices are known.
+    #[serde(default)]
+    pub cost: Cost,
     /// Milliseconds of work, waiting for a human not counted.
     pub active_ms: u64,
     /// Milliseconds from start to end.
@@ -250,6 +253,9 @@ pub struct Run {
     pub messages: Vec<Message>,
     pub system: String,
     pub usage: Usage,
+    pub cost: Cost,
+    /// What all runs together have cost when it was last heard of.
+    pub spending: Spending,
     pub last_call: ModelCallId,
     pub talk: ModelTalk,
     pub iterations: u32,
@@ -365,6 +371,8 @@ impl Run {
             messages: Vec::new(),
             system: String::new(),
             usage: Usage::default(),
+            cost: Cost::default(),
+            spending: Spending::default(),
             last_call: ModelCallId::default(),
             talk: ModelTalk::default(),
             iterations: 0,

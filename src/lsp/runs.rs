@@ -19,6 +19,7 @@ pub fn view(app: &App, run: &Run) -> RunView {
         waiting: run.waiting.clone(),
         started_at: run.started.wall_ms,
         usage: run.usage,
+        cost: run.cost,
         plan: run.plan.clone(),
         findings: u32::try_from(run.new_findings().count()).unwrap_or(u32::MAX),
         open_questions: run.open_questions.iter().cloned().collect(),

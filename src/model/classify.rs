@@ -12,7 +12,7 @@ mod rules;
 
 use serde::Deserialize;
 
-use crate::kernel::conversation::{ModelErrorKind, ModelFailure};
+use crate::kernel::conversation::{ModelErrorKind, ModelFailure, Usage};
 
 pub use mask::{masked, without_keys};
 
@@ -97,6 +97,7 @@ pub fn classify(signal: &Signal) -> ModelFailure {
         rule,
         raw: masked(signal.body),
         advice: String::new(),
+        usage: Usage::default(),
     };
     failure.advice = advice::advice(&failure, signal.provider);
     failure

@@ -200,42 +200,46 @@ async fn read(
     let mut incoming = Incoming::new(endpoint.wire, &endpoint.model);
     let mut patience = endpoint.clocks.first_event;
     let mut deadline = Instant::now() + patience;
-    loop {
-        let broke_off = match timeout_at(deadline, response.chunk()).await {
-            Ok(Ok(Some(bytes))) => {
-                match incoming
-                    .push(&bytes, progress)
-                    .map_err(|fault| answer.fault(endpoint, fault))?
-                {
-                    Step::Alive => {}
-                    Step::Progress => {
-                        patience = if incoming.has_stop() {
-                            GRACE
-                        } else {
-                            endpoint.clocks.idle
-                        };
-                        deadline = Instant::now() + patience;
-                    }
-                    Step::Done => {
-                        return incoming
-                            .end(progress)
-                            .map_err(|fault| answer.fault(endpoint, fault));
-                    }
+    let broke_off = loop {
+        match timeout_at(deadline, response.chunk()).await {
+            Ok(Ok(Some(bytes))) => match incoming.push(&bytes, progress) {
+                Ok(Step::Alive) => {}
+                Ok(Step::Progress) => {
+                    patience = if incoming.has_stop() {
+                        GRACE
+                    } else {
+                        endpoint.clocks.idle
+                    };
+                    deadline = Instant::now() + patience;
                 }
-                continue;
+                Ok(Step::Done) => break None,
+                Err(fault) => {
+                    return Err(ModelFailure {
+                        usage: incoming.usage(),
+                        ..answer.fault(endpoint, fault)
+                    });
+                }
+            },
+            Ok(Ok(None)) => break None,
+            Ok(Err(error)) => break Some(chain(&error)),
+            Err(_) => {
+                break Some(format!(
+                    "timed out: no event for {} s",
+                    patience.as_secs_f32()
+                ));
             }
-            Ok(Ok(None)) => {
-                return incoming
-                    .end(progress)
-                    .map_err(|fault| answer.fault(endpoint, fault));
-            }
-            Ok(Err(error)) => chain(&error),
-            Err(_) => format!("timed out: no event for {} s", patience.as_secs_f32()),
-        };
-        return incoming
+        }
+    };
+    let usage = incoming.usage();
+    let ended = match broke_off {
+        None => incoming
+            .end(progress)
+            .map_err(|fault| answer.fault(endpoint, fault)),
+        Some(how) => incoming
             .broken_off()
-            .ok_or_else(|| endpoint.client_failure(&broke_off));
-    }
+            .ok_or_else(|| endpoint.client_failure(&how)),
+    };
+    ended.map_err(|failure| ModelFailure { usage, ..failure })
 }
 
 /// What the headers of an answer say.

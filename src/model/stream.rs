@@ -1,5 +1,7 @@
 //! From the bytes of a successful answer to a draft of a turn, however they are cut. Pure.
 
+use crate::kernel::conversation::Usage;
+
 use super::Progress;
 use super::sse;
 use super::turn::Draft;
@@ -85,6 +87,11 @@ impl Incoming {
                 Ok(furthest)
             }
         }
+    }
+
+    /// What the provider has counted up to now.
+    pub fn usage(&self) -> Usage {
+        self.decoder.usage()
     }
 
     /// Whether the provider has said why it stopped: all that may still come is usage and an end mark.

@@ -149,9 +149,15 @@ fn failed_finish(draft: &Draft, word: &str) -> ModelFailure {
         .status(200)
         .provider(&draft.provider);
     signal.finish = Some(word);
-    classify(&signal)
+    ModelFailure {
+        usage: draft.usage,
+        ..classify(&signal)
+    }
 }
 
 fn failed(draft: &Draft, stage: Stage, message: &str) -> ModelFailure {
-    classify(&Signal::new(stage, message).provider(&draft.provider))
+    ModelFailure {
+        usage: draft.usage,
+        ..classify(&Signal::new(stage, message).provider(&draft.provider))
+    }
 }

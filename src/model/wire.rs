@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::kernel::conversation::{Block, ModelRequest, StopReason};
+use crate::kernel::conversation::{Block, ModelRequest, StopReason, Usage};
 
 use super::sse::Event;
 use super::turn::Draft;
@@ -255,6 +255,15 @@ impl Decoder {
             Self::Anthropic(decoder) => decoder.draft.stop.is_some(),
             Self::OpenAi(decoder) => decoder.draft.stop.is_some(),
             Self::Gemini(decoder) => decoder.draft.stop.is_some(),
+        }
+    }
+
+    /// What has been counted up to now.
+    pub fn usage(&self) -> Usage {
+        match self {
+            Self::Anthropic(decoder) => decoder.draft.usage,
+            Self::OpenAi(decoder) => decoder.draft.usage,
+            Self::Gemini(decoder) => decoder.draft.usage,
         }
     }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::kernel::conversation::Usage;
+use crate::kernel::conversation::{Cost, Usage};
 use crate::kernel::event::{Budget, Engine, Policy, Record, RunOutcome, Steer};
 use crate::kernel::ids::{QuestionId, RunId};
 use crate::kernel::policy::stall::StallPolicy;
@@ -135,6 +135,8 @@ pub struct RunView {
     /// Milliseconds since 1970.
     pub started_at: i64,
     pub usage: Usage,
+    /// What it has cost so far, as far as prices are known.
+    pub cost: Cost,
     pub plan: Vec<PlanItem>,
     /// Findings that the run introduced and that are still there.
     pub findings: u32,

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::conversation::Usage;
+use crate::kernel::conversation::{Cost, Usage};
 use crate::kernel::event::{Engine, Record, RunEvent, RunOutcome};
 use crate::kernel::ids::{QuestionId, RunId};
 use crate::kernel::question::{Question, QuestionState};
@@ -28,6 +28,7 @@ pub struct Overview {
     /// Number of the last record that is part of this.
     pub last_seq: u64,
     pub usage: Usage,
+    pub cost: Cost,
     pub plan: Vec<PlanItem>,
     /// Files changed so far, a file that was changed twice counted twice.
     pub changes: u32,
@@ -50,6 +51,7 @@ impl Overview {
             changed_at: 0,
             last_seq: 0,
             usage: Usage::default(),
+            cost: Cost::default(),
             plan: Vec::new(),
             changes: 0,
             questions: Vec::new(),
@@ -83,7 +85,14 @@ impl Overview {
                 self.status = *to;
                 self.waiting.clone_from(waiting);
             }
-            RunEvent::ModelReplied { turn, .. } => self.usage.add(turn.usage),
+            RunEvent::ModelReplied { turn, bill, .. } => {
+                self.usage.add(turn.usage);
+                self.cost.add(bill.cost);
+            }
+            RunEvent::ModelFailed { failure, bill, .. } => {
+                self.usage.add(failure.usage);
+                self.cost.add(bill.cost);
+            }
             RunEvent::PlanUpdated { items } => self.plan.clone_from(items),
             RunEvent::ChangeMade { .. } => self.changes = self.changes.saturating_add(1),
             RunEvent::QuestionOpened { question } => self.questions.push(question.clone()),
@@ -116,7 +125,6 @@ impl Overview {
             | RunEvent::StallDetected { .. }
             | RunEvent::Steered { .. }
             | RunEvent::Resuming { .. }
-            | RunEvent::ModelFailed { .. }
             | RunEvent::ToolFinished { .. }
             | RunEvent::FileInspected { .. }
             | RunEvent::WriteFinished { .. }

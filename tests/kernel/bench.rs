@@ -133,7 +133,10 @@ impl Bench {
             files: "a.rs".into(),
             ..Context::default()
         };
-        self.fact(RunEvent::ContextGathered { context });
+        self.fact(RunEvent::ContextGathered {
+            context,
+            spending: outrigger::kernel::conversation::Spending::default(),
+        });
     }
 
     pub fn baseline(&mut self, reports: Vec<GateReport>) {
@@ -195,12 +198,21 @@ impl Bench {
             request_id: None,
         };
         let call = self.run().last_call;
-        self.fact(RunEvent::ModelReplied { call, turn, tools });
+        self.fact(RunEvent::ModelReplied {
+            call,
+            turn,
+            tools,
+            bill: outrigger::kernel::conversation::Bill::default(),
+        });
     }
 
     pub fn model_fails(&mut self, failure: ModelFailure) {
         let call = self.run().last_call;
-        self.fact(RunEvent::ModelFailed { call, failure });
+        self.fact(RunEvent::ModelFailed {
+            call,
+            failure,
+            bill: outrigger::kernel::conversation::Bill::default(),
+        });
     }
 
     fn current_call(&self) -> ToolCallId {

@@ -348,6 +348,7 @@ impl World {
                     folder: "f".into(),
                     ..Context::default()
                 },
+                spending: outrigger::kernel::conversation::Spending::default(),
             }),
             Effect::CallModel { call, request, .. } => {
                 let ends_with_user = Self::check_request(&request.messages);
@@ -357,11 +358,20 @@ impl World {
                 );
                 if self.random.once_in(8) {
                     let failure = self.failure();
-                    self.fact(RunEvent::ModelFailed { call, failure });
+                    self.fact(RunEvent::ModelFailed {
+                        call,
+                        failure,
+                        bill: outrigger::kernel::conversation::Bill::default(),
+                    });
                 } else {
                     let (turn, tools) = self.turn();
                     self.turn_paused |= turn.stop == StopReason::Pause;
-                    self.fact(RunEvent::ModelReplied { call, turn, tools });
+                    self.fact(RunEvent::ModelReplied {
+                        call,
+                        turn,
+                        tools,
+                        bill: outrigger::kernel::conversation::Bill::default(),
+                    });
                 }
             }
             Effect::RunTool { call, tool, .. } => {
@@ -582,6 +592,7 @@ impl World {
             rule: "r".into(),
             raw: String::new(),
             advice: "a".into(),
+            usage: outrigger::kernel::conversation::Usage::default(),
         }
     }
 

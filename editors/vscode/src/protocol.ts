@@ -125,6 +125,13 @@ export interface AskUser {
   question: string;
 }
 
+/** What one call cost, and what that adds up to. */
+export interface Bill {
+  cost: Cost;
+  /** This call included. */
+  spending: Spending;
+}
+
 /**
  * A part of a message. `raw`, where present, is the block as the provider sent it, in JSON: it goes back unchanged, so
  * that signatures and kinds we do not know survive the round trip.
@@ -301,6 +308,14 @@ export interface Context {
 export interface Convention {
   path: RelPath;
   text: string;
+}
+
+/** What calls cost, as far as their prices are known. */
+export interface Cost {
+  /** Millionths of a US dollar. */
+  micros: number;
+  /** Tokens of calls whose price is not known; they are not in `micros`. */
+  unpricedTokens: number;
 }
 
 /**
@@ -513,6 +528,8 @@ export interface ModelFailure {
   status?: number | null;
   /** Tokens the request had and tokens allowed, where the text says so. */
   tokens?: TokenCounts | null;
+  /** What the provider counted before it failed; it is paid for all the same. */
+  usage: Usage;
 }
 
 /** A complete answer of a model. */
@@ -865,15 +882,18 @@ export type RunEvent =
   | {
     type: "contextGathered";
     context: Context;
+    spending: Spending;
   }
   | {
     type: "modelReplied";
+    bill: Bill;
     call: ModelCallId;
     tools: Array<ReadCall>;
     turn: ModelTurn;
   }
   | {
     type: "modelFailed";
+    bill: Bill;
     call: ModelCallId;
     failure: ModelFailure;
   }
@@ -1164,6 +1184,8 @@ export interface RunSteerResult {
 
 /** A run as a list or a panel shows it. */
 export interface RunView {
+  /** What it has cost so far, as far as prices are known. */
+  cost: Cost;
   /** Present when the run is over. */
   end?: RunEnd | null;
   engine: Engine;
@@ -1218,6 +1240,14 @@ export type SourceFile =
     in: "outside";
     path: string;
   };
+
+/** What all runs together have cost, in millionths of a US dollar. */
+export interface Spending {
+  /** All runs of this user since midnight (UTC), in all workspaces. */
+  dayMicros: number;
+  /** All runs of this run's task. */
+  taskMicros: number;
+}
 
 export type StallAction =
   /** What hangs is stopped and done once more; the second time the run fails. */
@@ -1279,6 +1309,8 @@ export type StopReason =
 export interface Summary {
   /** Milliseconds of work, waiting for a human not counted. */
   activeMs: number;
+  /** What it cost, as far as prices are known. */
+  cost: Cost;
   /** Milliseconds from start to end. */
   elapsedMs: number;
   files: Array<FileSummary>;

@@ -95,6 +95,7 @@ pub fn end(run: &mut Run, frame: &mut Frame<'_>, outcome: RunOutcome, text: Stri
         files: run.file_summaries(),
         verification: verification(run),
         usage: run.usage,
+        cost: run.cost,
         active_ms: run.active_ms,
         elapsed_ms: frame.now.since(run.started),
         model_calls: run.last_call.0,

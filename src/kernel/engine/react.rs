@@ -2,7 +2,7 @@
 //! it answers without a call; then the gates decide whether it is done.
 
 use super::lifecycle::{cancel, end, set_status, waits_for};
-use super::thinking::{call_model, on_failure, on_reply, on_timer, say, spent};
+use super::thinking::{call_model, on_failure, on_reply, on_timer, pay, say, spent};
 use super::{again, asking, calls, changes, prompt, render, verify};
 use crate::kernel::conversation::Block;
 use crate::kernel::effect::Effect;
@@ -66,9 +66,27 @@ pub fn on_fact(run: &mut Run, frame: &mut Frame<'_>, fact: RunEvent) {
     match fact {
         RunEvent::StallDetected { idle_ms } => again::on_stall(run, frame, idle_ms),
         RunEvent::Steered { steer, .. } => steered(run, frame, steer),
-        RunEvent::ContextGathered { context } => on_context(run, frame, &context),
-        RunEvent::ModelReplied { call, turn, tools } => on_reply(run, frame, call, turn, tools),
-        RunEvent::ModelFailed { call, failure } => on_failure(run, frame, call, &failure),
+        RunEvent::ContextGathered { context, spending } => {
+            run.spending = spending;
+            on_context(run, frame, &context);
+        }
+        RunEvent::ModelReplied {
+            call,
+            turn,
+            tools,
+            bill,
+        } => {
+            pay(run, turn.usage, bill);
+            on_reply(run, frame, call, turn, tools);
+        }
+        RunEvent::ModelFailed {
+            call,
+            failure,
+            bill,
+        } => {
+            pay(run, failure.usage, bill);
+            on_failure(run, frame, call, &failure);
+        }
         RunEvent::ToolFinished { call, output, .. } => calls::on_output(run, frame, &call, output),
         RunEvent::FileInspected { call, now, .. } => changes::on_inspected(run, frame, &call, &now),
         RunEvent::GatesReported { round, reports } => {

@@ -3,7 +3,8 @@
 use super::lifecycle::waits_for;
 use super::{prompt, react, render};
 use crate::kernel::conversation::{
-    Block, Message, ModelErrorKind, ModelFailure, ModelRequest, ModelTurn, Role, StopReason,
+    Bill, Block, Message, ModelErrorKind, ModelFailure, ModelRequest, ModelTurn, Role, StopReason,
+    Usage,
 };
 use crate::kernel::effect::Effect;
 use crate::kernel::event::{ReadCall, RunEvent};
@@ -143,6 +144,13 @@ pub fn spent(run: &Run, frame: &Frame<'_>) -> Spent {
     }
 }
 
+/// Counts what a call used, whatever comes of it.
+pub fn pay(run: &mut Run, usage: Usage, bill: Bill) {
+    run.usage.add(usage);
+    run.cost.add(bill.cost);
+    run.spending = bill.spending;
+}
+
 /// Takes an answer into the conversation and goes on with it.
 pub fn on_reply(
     run: &mut Run,
@@ -154,7 +162,6 @@ pub fn on_reply(
     if call != run.last_call || !run.talk.calling {
         return;
     }
-    run.usage.add(turn.usage);
     let text = turn.text().trim().to_owned();
     let cut = matches!(turn.stop, StopReason::MaxTokens | StopReason::ContextFull);
     if tools.is_empty() && text.is_empty() && turn.stop != StopReason::Pause {
@@ -248,6 +255,7 @@ fn nothing_said(kind: ModelErrorKind) -> ModelFailure {
         rule: "kernel".to_owned(),
         raw: String::new(),
         advice: advice.to_owned(),
+        usage: Usage::default(),
     }
 }
 

@@ -130,6 +130,7 @@ mod tests {
             rule: String::new(),
             raw: String::new(),
             advice: String::new(),
+            usage: Default::default(),
         }
     }
 

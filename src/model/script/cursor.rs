@@ -337,6 +337,7 @@ fn refusal(script: &Script, rule: &str, what: &str) -> ModelFailure {
             "The scripted model stopped: {first_line}; correct {} or what it is shown.",
             script.name
         ),
+        usage: Usage::default(),
     }
 }
 

@@ -1,6 +1,6 @@
 // Questions and events as the protocol page shows them.
 
-import type { Question, Record as RunRecord, RunEvent, Usage } from '../../src/protocol';
+import type { Bill, Cost, Question, Record as RunRecord, RunEvent, Usage } from '../../src/protocol';
 
 const place = {
     path: 'src/parse.rs',
@@ -61,6 +61,10 @@ export const command: Question = {
     state: { state: 'open' },
 };
 
+export const cost: Cost = { micros: 0, unpricedTokens: 0 };
+
+export const bill: Bill = { cost, spending: { dayMicros: 0, taskMicros: 0 } };
+
 export const usage = (input: number, output: number): Usage => ({
     input,
     output,
@@ -101,6 +105,7 @@ export const ended: RunEvent = {
         files: [],
         verification: 'passed',
         usage: usage(7, 5),
+        cost,
         activeMs: 1,
         elapsedMs: 2,
         modelCalls: 1,

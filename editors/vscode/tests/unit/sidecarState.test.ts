@@ -4,7 +4,7 @@ import { panelState } from '../../src/panelView';
 import type { RunEvent, RunView } from '../../src/protocol';
 import { SidecarState } from '../../src/sidecarState';
 import { statusText } from '../../src/statusText';
-import { blocker, ended, overwrite, records, started, usage } from './samples';
+import { bill, blocker, cost, ended, overwrite, records, started, usage } from './samples';
 
 const FOLDER = 'file:///w';
 
@@ -18,6 +18,7 @@ function after(events: RunEvent[]): SidecarState {
 
 const replied: RunEvent = {
     type: 'modelReplied',
+    bill,
     call: 1,
     tools: [],
     turn: { blocks: [{ type: 'text', text: 'I look.' }], model: 'm', stop: 'toolUse', usage: usage(3, 2) },
@@ -76,6 +77,7 @@ const view = (runId: string): RunView => ({
     status: 'waiting',
     startedAt: 1,
     usage: usage(100, 100),
+    cost,
     plan: [],
     findings: 0,
     openQuestions: [],
