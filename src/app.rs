@@ -32,7 +32,8 @@ use crate::kernel::ids::{QuestionId, RunId};
 use crate::kernel::input::{Command, DocumentNews};
 use crate::kernel::path::RelPath;
 use crate::kernel::question::Answer;
-use crate::model::Models;
+use crate::model::secret::Secret;
+use crate::model::{Listing, Models, ModelsConfig};
 use crate::store::state_dir::{StateDir, StateDirError};
 use crate::workspace::Workspace;
 use crate::workspace::ledger::{Ledger, LedgerError};
@@ -191,6 +192,7 @@ impl App {
             settings: Arc::new(config.settings),
             workspace: Arc::new(workspace),
         };
+        app.configure_models(&app.settings(&serde_json::Value::Null));
         actor::spawn(&config.root, app.clone(), mailbox)?;
         Ok(app)
     }
@@ -227,6 +229,7 @@ impl App {
     /// No model is configured, or the call says something that a setting cannot be: for people.
     pub async fn spec(&self, wish: RunWish, attended: bool) -> Result<RunSpec, SpecError> {
         let loaded = self.settings(&wish.call);
+        self.configure_models(&loaded);
         if let Some(problem) = loaded.problems_of_the_call().next() {
             return Err(SpecError::Call(problem.message.clone()));
         }
@@ -249,6 +252,26 @@ impl App {
             budget: settings.budget,
             stall: settings.stall,
         })
+    }
+
+    /// What is configured and reachable, and which model would answer.
+    pub async fn models(&self) -> Listing {
+        self.configure_models(&self.settings(&serde_json::Value::Null));
+        self.models.listing().await
+    }
+
+    /// Takes a provider's key from an editor's secret store, or forgets it. In memory only.
+    pub fn hand_over_key(&self, provider: &str, key: Option<Secret>) {
+        self.models.hand_over(provider, key);
+    }
+
+    fn configure_models(&self, loaded: &Loaded) {
+        let settings = &loaded.settings;
+        self.models.configure(|config| ModelsConfig {
+            model: settings.model.clone(),
+            fallback_model: settings.fallback_model.clone(),
+            ..config.with_settings(&settings.models, &settings.providers)
+        });
     }
 
     /// The model that answers when nothing is set.

@@ -105,11 +105,14 @@ impl Sources {
         {
             let editor = self.editor.lock().unwrap_or_else(PoisonError::into_inner);
             for said in &*editor {
-                let layer = Layer::of_value(said, &Origin::Editor, &keys, &mut problems);
+                let mut layer = Layer::of_value(said, &Origin::Editor, &keys, &mut problems);
+                layer.without_users_own(&mut problems);
                 layers.push(layer);
             }
         }
-        layers.push(Layer::of_value(call, &Origin::Call, &keys, &mut problems));
+        let mut layer = Layer::of_value(call, &Origin::Call, &keys, &mut problems);
+        layer.without_users_own(&mut problems);
+        layers.push(layer);
         merge::merge(layers, problems)
     }
 }

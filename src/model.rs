@@ -65,7 +65,7 @@ pub enum Progress {
 }
 
 /// What the models need to know from outside.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelsConfig {
     /// Against which a script's or a recording's relative path is resolved; the process's folder when `None`.
     pub directory: Option<PathBuf>,
@@ -135,10 +135,16 @@ impl Models {
         }
     }
 
-    /// Takes new settings; calls under way end as they began.
-    pub fn configure(&self, config: ModelsConfig) {
-        *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
-        locked(&self.keys).clear();
+    /// Takes new settings, made of those that hold; calls under way end as they began.
+    pub fn configure(&self, make: impl FnOnce(ModelsConfig) -> ModelsConfig) {
+        let mut holds = self.config.write().unwrap_or_else(PoisonError::into_inner);
+        let made = make(ModelsConfig::clone(&holds));
+        if made != **holds {
+            *holds = Arc::new(made);
+            drop(holds);
+            locked(&self.keys).clear();
+            locked(&self.windows).clear();
+        }
     }
 
     fn config(&self) -> Arc<ModelsConfig> {

@@ -44,7 +44,7 @@ pub struct Keys {
 }
 
 /// Tables that only the user's own layers may set: they say where keys are sent.
-const USERS_ONLY: [&str; 1] = ["models"];
+const USERS_ONLY: [&str; 2] = ["models", "providers"];
 
 /// References of a schema that go deeper than this are taken as one setting: a type that holds itself has no end.
 const DEEPEST: usize = 8;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use serde_path_to_error::Segment;
 
-use super::keys::{Keys, Node};
+use super::keys::{Keys, Node, is_users_only};
 use super::merge::set;
 use super::settings::Settings;
 
@@ -93,6 +93,24 @@ pub struct Layer {
 impl Layer {
     pub fn is_empty(&self) -> bool {
         self.leaves.is_empty()
+    }
+
+    /// Leaves out what only the user's own file may say. An editor is not the user here: its settings may come from a file
+    /// of the workspace.
+    pub fn without_users_own(&mut self, problems: &mut Vec<Problem>) {
+        self.leaves.retain(|leaf| {
+            let kept = !is_users_only(&leaf.path);
+            if !kept {
+                problems.push(Problem {
+                    origin: leaf.origin.clone(),
+                    message: format!(
+                        "`{}` holds only in your own settings file, because it says where keys are sent",
+                        leaf.path.join(".")
+                    ),
+                });
+            }
+            kept
+        });
     }
 
     /// Settings in the shape of [`super::Settings`], all from one place. Null says nothing.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::event::{Budget, Engine, Policy};
 use crate::kernel::policy::stall::StallPolicy;
+use crate::model::settings::{ModelsSettings, ProvidersSettings};
 
 /// Settings of Outrigger.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +24,10 @@ pub struct Settings {
     pub budget: Budget,
     /// What a run does when nothing has lived for a while.
     pub stall: StallPolicy,
+    /// How models are reached: the net, and where keys are found.
+    pub models: ModelsSettings,
+    /// By name: what is different about a known provider, or everything about one of your own. Keys are never written here.
+    pub providers: ProvidersSettings,
     /// The runs of a workspace.
     pub runs: RunsSettings,
     /// The log of the sidecar itself.

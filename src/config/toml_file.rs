@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{Keys, is_users_only};
+use super::keys::Keys;
 use super::layer::{Layer, Origin, Problem, Walk};
 
 pub struct File<'a> {
@@ -47,19 +47,7 @@ impl File<'_> {
         }
         .enter(keys.root(), &mut Vec::new(), &value);
         if !self.users {
-            layer.leaves.retain(|leaf| {
-                let kept = !is_users_only(&leaf.path);
-                if !kept {
-                    problems.push(Problem {
-                        origin: leaf.origin.clone(),
-                        message: format!(
-                            "`{}` holds only in your own settings file, because it says where keys are sent",
-                            leaf.path.join(".")
-                        ),
-                    });
-                }
-                kept
-            });
+            layer.without_users_own(problems);
         }
         layer
     }

@@ -24,12 +24,14 @@ pub struct ModelFacts {
 
 /// US dollars for a million tokens, which is the same as millionths of a dollar for one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Price {
     pub input: f64,
     pub output: f64,
     /// As dear as input where the provider has no price of its own.
     #[serde(default)]
     pub cache_read: Option<f64>,
+    /// As dear as input where the provider has no price of its own.
     #[serde(default)]
     pub cache_write: Option<f64>,
 }

@@ -19,16 +19,11 @@ use super::keyring;
 use super::prices::Price;
 use super::wire::{Quirks, Wire};
 
-/// `[models]`: which models answer, how the net is reached, what may be spent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
+/// How models are reached: the net, and where keys are found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
 pub struct ModelsSettings {
-    /// The model of runs that name none, as `provider/model`. Without it: a provider whose key is set, else a server on
-    /// this machine.
-    pub model: Option<String>,
-    /// The model that takes over when a run's model cannot be reached.
-    pub fallback_model: Option<String>,
-    /// `http://…` or `https://…`: the proxy of all calls that leave this machine. Without it the system's settings decide.
+    /// `http://…` or `https://…`: the proxy of all calls that leave this machine. Unset: the system's settings decide.
     pub proxy: Option<String>,
     /// PEM files with certificates to trust besides the system's, such as those of an organisation's proxy.
     pub ca_files: Vec<PathBuf>,
@@ -36,33 +31,22 @@ pub struct ModelsSettings {
     pub keyring: bool,
     /// A command that prints a provider's key, in place of the system's keyring; `{provider}` stands for its name.
     pub key_command: Option<Vec<String>>,
-    /// US dollars that all runs of a day may cost together; before a call that would begin above it a human is asked.
-    pub max_cost_per_day: Option<f64>,
-    /// US dollars that all runs of one task may cost together.
-    pub max_cost_per_task: Option<f64>,
-    /// US dollars that one run may cost.
-    pub max_cost_per_run: Option<f64>,
 }
 
 impl Default for ModelsSettings {
     fn default() -> Self {
         Self {
-            model: None,
-            fallback_model: None,
             proxy: None,
             ca_files: Vec::new(),
             keyring: true,
             key_command: None,
-            max_cost_per_day: None,
-            max_cost_per_task: None,
-            max_cost_per_run: None,
         }
     }
 }
 
 /// `[providers.NAME]`: what is different about a known provider, or everything about one of your own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct ProviderConfig {
     /// The dialect of a provider that is not known by name.
     pub wire: Option<Wire>,
@@ -92,7 +76,7 @@ pub struct ProviderConfig {
 
 /// What is known about a model, over the table that is compiled in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct ModelSettings {
     /// Tokens of prompt and answer together.
     pub context_window: Option<u64>,
@@ -103,7 +87,7 @@ pub struct ModelSettings {
 
 /// Seconds; without them those for the net or for a server on this machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Timeouts {
     /// Until the connection stands.
     pub connect_s: Option<u64>,
@@ -132,7 +116,7 @@ impl Timeouts {
 
 /// Where a server differs from others of its dialect; what is not named stays as it is known.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct QuirkSettings {
     /// The field of the output limit is `max_completion_tokens`.
     pub max_completion_tokens: Option<bool>,
@@ -170,15 +154,13 @@ impl QuirkSettings {
     }
 }
 
-/// By name: the table `[providers]`.
+/// By name.
 pub type ProvidersSettings = BTreeMap<String, ProviderConfig>;
 
 impl ModelsConfig {
     /// Takes a user's settings in. What is not theirs to set (the environment, the folder) stays as it is.
     #[must_use]
     pub fn with_settings(mut self, models: &ModelsSettings, providers: &ProvidersSettings) -> Self {
-        self.model = models.model.clone();
-        self.fallback_model = models.fallback_model.clone();
         self.transport = Transport {
             proxy: models.proxy.clone(),
             ca_files: models.ca_files.clone(),
@@ -236,26 +218,23 @@ mod tests {
 
     const FILE: &str = r#"
         [models]
-        model = "gateway/big"
-        fallback_model = "ollama/qwen3"
         proxy = "http://proxy.example:3128"
-        ca_files = ["/etc/ssl/company.pem"]
-        max_cost_per_day = 5.0
+        caFiles = ["/etc/ssl/company.pem"]
 
         [providers.gateway]
         wire = "openai"
-        base_url = "https://gateway.example/v1"
-        key_env = "GATEWAY_TOKEN"
+        baseUrl = "https://gateway.example/v1"
+        keyEnv = "GATEWAY_TOKEN"
         headers = { x-team = "${TEAM}-a" }
         proxy = "http://other.example:3128"
-        context_window = 32768
-        timeouts = { idle_s = 5 }
-        quirks = { max_completion_tokens = true }
-        extra_body = { top_k = 3 }
-        models = { big = { max_output = 999, price = { input = 1.5, output = 2.0 } } }
+        contextWindow = 32768
+        timeouts = { idleS = 5 }
+        quirks = { maxCompletionTokens = true }
+        extraBody = { top_k = 3 }
+        models = { big = { maxOutput = 999, price = { input = 1.5, output = 2.0 } } }
 
         [providers.mistral]
-        quirks = { no_stream_options = false }
+        quirks = { noStreamOptions = false }
     "#;
 
     #[derive(Deserialize)]
