@@ -33,7 +33,10 @@ use crate::kernel::input::{Command, DocumentNews};
 use crate::kernel::path::RelPath;
 use crate::kernel::question::Answer;
 use crate::model::secret::Secret;
-use crate::model::{Listing, Models, ModelsConfig};
+pub use crate::model::{
+    Asking, KeySource, Listing, ModelListing, ProviderListing, ProviderState, reach::Reach,
+};
+use crate::model::{Models, ModelsConfig};
 use crate::store::state_dir::{StateDir, StateDirError};
 use crate::workspace::Workspace;
 use crate::workspace::ledger::{Ledger, LedgerError};
@@ -96,6 +99,9 @@ pub struct App {
     workspace: Arc<Workspace>,
     ledger: Arc<Ledger>,
 }
+
+/// For people who have configured no model: how to get going.
+pub const NO_MODEL: &str = crate::model::choose::NO_MODEL;
 
 /// A page of a transcript.
 pub type Events = crate::store::transcript::Page<Record>;
@@ -255,9 +261,9 @@ impl App {
     }
 
     /// What is configured and reachable, and which model would answer.
-    pub async fn models(&self) -> Listing {
+    pub async fn models(&self, asking: Asking) -> Listing {
         self.configure_models(&self.settings(&serde_json::Value::Null));
-        self.models.listing().await
+        self.models.listing(asking).await
     }
 
     /// Takes a provider's key from an editor's secret store, or forgets it. In memory only.

@@ -14,6 +14,7 @@ mod attend;
 mod client;
 mod config;
 mod demo;
+mod models;
 mod output;
 mod protocol;
 mod run;
@@ -33,6 +34,7 @@ pub enum Command {
     Resume(run::ResumeArguments),
     Answer(run::AnswerArguments),
     Show(show::Arguments),
+    Models(models::Arguments),
     Config(config::Arguments),
     /// Print the contract with the editors, generated from the types that are compiled in.
     Protocol(protocol::Arguments),
@@ -49,6 +51,7 @@ pub fn run(command: Command, open: &Open) -> anyhow::Result<ExitCode> {
         Command::Resume(arguments) => with_runtime(run::resume(arguments, open)),
         Command::Answer(arguments) => with_runtime(run::answer(arguments, open)),
         Command::Show(arguments) => with_runtime(show::show(&arguments, open)),
+        Command::Models(arguments) => with_runtime(models::models(&arguments, open)),
         Command::Config(arguments) => config::run(&arguments),
         Command::Protocol(arguments) => protocol::run(&arguments),
     }

@@ -110,9 +110,7 @@ impl Sources {
                 layers.push(layer);
             }
         }
-        let mut layer = Layer::of_value(call, &Origin::Call, &keys, &mut problems);
-        layer.without_users_own(&mut problems);
-        layers.push(layer);
+        layers.push(Layer::of_value(call, &Origin::Call, &keys, &mut problems));
         merge::merge(layers, problems)
     }
 }

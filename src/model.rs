@@ -15,6 +15,7 @@ pub mod listing;
 pub mod local;
 mod pattern;
 pub mod prices;
+pub mod reach;
 mod record;
 pub mod replay;
 pub mod script;
@@ -38,7 +39,7 @@ use clocks::Clocks;
 use endpoint::{Endpoint, Environment, ProviderSettings, resolve};
 use estimate::{Calibration, Estimate, estimate_request};
 use http::{Clients, Transport};
-pub use listing::{KeySource, Listing, ModelListing, ProviderListing, ProviderState};
+pub use listing::{Asking, KeySource, Listing, ModelListing, ProviderListing, ProviderState};
 use script::{Cursor, PlannedTurn, Script};
 use secret::Secret;
 

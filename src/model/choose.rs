@@ -14,14 +14,16 @@ pub struct Choice {
     pub because: String,
 }
 
-/// Nothing is configured. Its text is for people.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "No model is configured. The three shortest ways to get going:\n  \
+/// For people who have configured nothing.
+pub const NO_MODEL: &str = "no model is configured. The three shortest ways to get going:\n  \
      1. a key:          export ANTHROPIC_API_KEY=…   (or OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY, …)\n  \
      2. a local model:  start Ollama, LM Studio or llama.cpp's server; it is found by itself\n  \
-     3. the demo:       outrigger demo   (no key, no network)"
-)]
+     3. the demo:       outrigger demo   (no key, no network)\n\
+     `outrigger models` shows what is found.";
+
+/// Nothing is configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{NO_MODEL}")]
 pub struct NoModel;
 
 /// The order: what the user set, a key (settings or environment), a server on this machine.
@@ -136,7 +138,7 @@ mod tests {
             ),
             (
                 choose(Some(" "), &nothing, &keys, std::slice::from_ref(&ollama)),
-                Some(("openai/gpt-5", "OPENAI_API_KEY is set")),
+                Some(("openai/gpt-6.1-sol", "OPENAI_API_KEY is set")),
             ),
             (
                 choose(None, &own, &none, std::slice::from_ref(&ollama)),

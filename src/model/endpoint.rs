@@ -173,7 +173,7 @@ pub fn resolve(
         return Err(refused(
             ModelErrorKind::ModelNotFound,
             &format!(
-                "`{name}` is not a model's name; write it as provider/model, such as anthropic/claude-sonnet-4-5 or ollama/qwen3"
+                "`{name}` is not a model's name; write it as provider/model, such as anthropic/claude-sonnet-5-5 or ollama/qwen3"
             ),
         ));
     };

@@ -1,6 +1,6 @@
 //! What is configured and reachable, and which model answers when nobody has said.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
@@ -9,6 +9,7 @@ use super::endpoint::{
     Endpoint, Provider, ProviderSettings, is_on_this_machine, providers, resolve,
 };
 use super::local::{self, LocalServer};
+use super::reach::{self, Reach};
 use super::{Models, ModelsConfig};
 use crate::kernel::conversation::{ModelErrorKind, Usage};
 
@@ -39,8 +40,8 @@ pub struct ModelListing {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "type")]
 pub enum ProviderState {
-    /// A key is there; not tried, because that could cost money.
-    Configured { key: KeySource },
+    /// A key is there, and what came of asking for the list of models.
+    Configured { key: KeySource, reach: Reach },
     /// A server on this machine answers.
     Reachable,
     /// A server on this machine does not answer.
@@ -49,6 +50,14 @@ pub enum ProviderState {
     Missing { set: Vec<String> },
     /// The settings cannot be used: why.
     Unusable { why: String },
+}
+
+/// Who is asked what there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asking {
+    ThisMachineOnly,
+    /// Providers on the net, too: a free request each, with the key.
+    All,
 }
 
 /// Where a key is, never what it is.
@@ -114,8 +123,9 @@ impl Models {
         }
     }
 
-    /// What is configured and reachable, in the order of choice, and which model would answer.
-    pub async fn listing(&self) -> Listing {
+    /// What is configured and reachable, in the order of choice, and which model would answer. `asking`: whether providers
+    /// on the net are asked, too.
+    pub async fn listing(&self, asking: Asking) -> Listing {
         let config = self.config();
         let settings = self.providers(&config);
         let local = local::find(&self.clients, &settings, &config.environment).await;
@@ -128,7 +138,7 @@ impl Models {
             .collect();
         let rows = names
             .into_iter()
-            .map(|name| self.listed(&config, &settings, name, &local));
+            .map(|name| self.listed(&config, &settings, name, &local, asking));
         Listing {
             providers: futures::future::join_all(rows).await,
             choice: self.choose().await.ok(),
@@ -143,6 +153,7 @@ impl Models {
         settings: &BTreeMap<String, ProviderSettings>,
         name: &str,
         local: &[LocalServer],
+        asking: Asking,
     ) -> ProviderListing {
         let known = providers().iter().find(|provider| provider.name == name);
         let own = settings.get(name);
@@ -156,7 +167,7 @@ impl Models {
         };
         let named = own.into_iter().flat_map(|own| own.models.keys()).cloned();
         names.extend(named.filter(|_| server.is_none()));
-        let any = names.first().map_or("any", String::as_str);
+        let any = names.first().map_or("any", String::as_str).to_owned();
         let resolved = resolve(&format!("{name}/{any}"), settings, &config.environment);
         let base_url = match (&resolved, server) {
             (_, Some(server)) => Some(server.base_url.clone()),
@@ -170,13 +181,24 @@ impl Models {
         let state = match resolved {
             Ok(_) if is_here && server.is_some() => ProviderState::Reachable,
             Ok(_) if is_here => ProviderState::NotRunning,
-            Ok(endpoint) => ProviderState::Configured {
-                key: self.key_source(own, known, &endpoint, config),
-            },
+            Ok(endpoint) => {
+                let (reach, listed) = self.reach(&endpoint, asking).await;
+                add_new(&mut names, listed);
+                ProviderState::Configured {
+                    key: self.key_source(own, known, &endpoint, config),
+                    reach,
+                }
+            }
             Err(failure) if failure.kind == ModelErrorKind::Auth => {
                 if self.key_of_keyring(config, name).await.is_some() {
+                    let (reach, listed) = match self.endpoint(&format!("{name}/{any}")).await {
+                        Ok(endpoint) => self.reach(&endpoint, asking).await,
+                        Err(_) => (Reach::NotTried, Vec::new()),
+                    };
+                    add_new(&mut names, listed);
                     ProviderState::Configured {
                         key: KeySource::Keyring,
+                        reach,
                     }
                 } else {
                     let variables = own.and_then(|own| own.key_env.clone()).into_iter();
@@ -188,11 +210,13 @@ impl Models {
             }
             Err(failure) => match known.and_then(|known| known.base_url_env.clone()) {
                 // Nothing is said about it at all.
-                Some(variable) if own.is_none() && base_url.is_none() => ProviderState::Missing {
-                    set: std::iter::once(variable)
-                        .chain(known.into_iter().flat_map(|known| known.keys.clone()))
-                        .collect(),
-                },
+                Some(variable) if own.is_none() && base_url.is_none() => {
+                    let keys = known.map(|known| known.keys.join(" or "));
+                    let keys = keys.unwrap_or_default();
+                    ProviderState::Missing {
+                        set: vec![format!("{variable} and {keys}")],
+                    }
+                }
                 _ => ProviderState::Unusable { why: failure.raw },
             },
         };
@@ -204,6 +228,20 @@ impl Models {
             state,
             base_url,
             models: models.collect(),
+        }
+    }
+
+    async fn reach(&self, endpoint: &Endpoint, asking: Asking) -> (Reach, Vec<String>) {
+        match (asking, self.client(endpoint)) {
+            (Asking::ThisMachineOnly, _) => (Reach::NotTried, Vec::new()),
+            (Asking::All, Ok(client)) => reach::ask(&client, endpoint).await,
+            (Asking::All, Err(why)) => {
+                let reach = Reach::Fails {
+                    kind: ModelErrorKind::Network,
+                    advice: why,
+                };
+                (reach, Vec::new())
+            }
         }
     }
 
@@ -238,4 +276,10 @@ impl Models {
             _ => KeySource::Header,
         }
     }
+}
+
+/// What a provider lists, after what is known by name already.
+fn add_new(names: &mut Vec<String>, listed: Vec<String>) {
+    let known: HashSet<String> = names.iter().cloned().collect();
+    names.extend(listed.into_iter().filter(|name| !known.contains(name)));
 }

@@ -119,6 +119,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_default_model_has_a_price_and_a_window() {
+        for provider in crate::model::endpoint::providers() {
+            let Some(model) = &provider.default_model else {
+                continue;
+            };
+            if provider.name != "openrouter" {
+                let facts = facts(&provider.name, model).expect(model);
+                assert!(facts.context_window.is_some(), "{model}");
+            }
+        }
+    }
+
+    #[test]
     fn costs_follow_the_table() {
         assert!(date().len() == 10 && TABLE.model.len() > 20);
         let usage = Usage {
@@ -139,7 +152,7 @@ mod tests {
             ),
             (
                 "gemini/gemini-2.5-pro",
-                Some(750_000 + 375_000 + 250_000 + 1_500_000),
+                Some(750_000 + 150_000 + 250_000 + 1_500_000),
             ),
             ("ollama/qwen3:8b", Some(0)),
             ("scripted:demo", Some(0)),

@@ -9,7 +9,7 @@ use outrigger::kernel::ids::ToolCallId;
 use outrigger::model::endpoint::{Environment, ProviderSettings, providers, resolve};
 use outrigger::model::secret::Secret;
 use outrigger::model::wire::{Quirks, Target, Wire, encode};
-use outrigger::model::{Models, ModelsConfig, ProviderState};
+use outrigger::model::{Asking, Models, ModelsConfig, ProviderState};
 use serde_json::{Map, Value, json};
 
 use crate::server::{Answer, Server};
@@ -478,7 +478,7 @@ async fn local_servers_are_found_by_asking_and_listed() {
     });
     let choice = models.choose().await.unwrap();
     assert_eq!(choice.model, "ollama/qwen3:8b");
-    let listing = models.listing().await;
+    let listing = models.listing(Asking::All).await;
     assert_eq!(listing.choice.unwrap().model, "ollama/qwen3:8b");
     let rows = listing.providers;
     let state = |name: &str| {
