@@ -35,7 +35,7 @@ pub struct Facts {
     /// Numbers in fields of their own.
     pub prompt_tokens: Option<u64>,
     pub window_tokens: Option<u64>,
-    /// Reset times that a gateway repeats in its body, as (name, value).
+    /// Times to wait or to come back at, as (name in lower-case letters and digits, value).
     pub inner_headers: Vec<(String, String)>,
 }
 
@@ -140,10 +140,26 @@ fn read_string(
         | "stop_details" | "refusal" | "explanation" => {
             read_text(text, depth + 1, facts, messages, inner_status);
         }
-        name if name.starts_with("x-ratelimit") || name == "retry-after" => {
-            facts.inner_headers.push((name.to_owned(), text.to_owned()));
-        }
-        _ => {}
+        name => keep_time(name, text, facts),
+    }
+}
+
+/// Fields that say when, with headers that a gateway repeats in its body among them.
+fn keep_time(name: &str, value: &str, facts: &mut Facts) {
+    let plain = code(name);
+    let says_when = [
+        "retryafter",
+        "ratelimitreset",
+        "resetsin",
+        "resetin",
+        "resetsat",
+        "resetat",
+    ]
+    .iter()
+    .any(|part| plain.contains(part))
+        || plain == "estimatedtime";
+    if says_when {
+        facts.inner_headers.push((plain, value.to_owned()));
     }
 }
 
@@ -153,6 +169,7 @@ fn read_number(
     facts: &mut Facts,
     inner_status: &mut Option<u16>,
 ) {
+    keep_time(key, &number.to_string(), facts);
     let Some(number) = number.as_u64() else {
         return;
     };
