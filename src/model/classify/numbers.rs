@@ -410,7 +410,8 @@ mod tests {
 
     #[test]
     fn headers_say_when_before_words_do() {
-        let rows: [(&[(&str, &str)], Option<u64>); 12] = [
+        type Row<'a> = (&'a [(&'a str, &'a str)], Option<u64>);
+        let rows: [Row; 12] = [
             (&[("retry-after", "7")], Some(7_000)),
             (
                 &[("retry-after", "Tue, 01 Dec 2026 00:00:09 GMT")],
