@@ -11,6 +11,7 @@ mod load;
 mod perform;
 mod record;
 mod secrets;
+mod shelf;
 mod undo;
 mod write;
 
@@ -40,6 +41,8 @@ use crate::model::{Models, ModelsConfig};
 use crate::store::state_dir::{StateDir, StateDirError};
 use crate::workspace::Workspace;
 use crate::workspace::ledger::{Ledger, LedgerError};
+
+use self::shelf::Shelf;
 
 pub use crate::config::EditorSettings;
 pub use crate::workspace::ledger::Change;
@@ -92,6 +95,7 @@ pub enum StartError {
 #[derive(Clone)]
 pub struct App {
     posts: mpsc::UnboundedSender<actor::Post>,
+    shelf: Arc<Shelf>,
     /// The workspace's state folder.
     state: Arc<StateDir>,
     models: Arc<Models>,
@@ -192,6 +196,7 @@ impl App {
         workspace.keep_out_of(state.path());
         let app = Self {
             posts,
+            shelf: Arc::default(),
             ledger: Arc::new(Ledger::open(state.path())?),
             state,
             models: config.models,
@@ -351,6 +356,14 @@ impl App {
         look: impl FnOnce(&State) -> T + Send + 'static,
     ) -> oneshot::Receiver<T> {
         let (sender, receiver) = oneshot::channel();
+        let look = match self.shelf.look(look) {
+            Ok(seen) => {
+                // The receiver is still here.
+                let _ = sender.send(seen);
+                return receiver;
+            }
+            Err(look) => look,
+        };
         self.post(actor::Post::Look(Box::new(move |state| {
             // A caller that went away does not need the answer.
             let _ = sender.send(look(state));
@@ -440,6 +453,7 @@ impl App {
     }
 
     fn post(&self, post: actor::Post) {
+        self.shelf.expect_post();
         // After parking nobody listens, and nothing is owed.
         let _ = self.posts.send(post);
     }

@@ -119,32 +119,41 @@ impl Actor {
     fn run(mut self, mut mailbox: mpsc::UnboundedReceiver<Post>) {
         // Who asks about runs and questions is answered when those of earlier processes are there.
         let mut held = Some(Vec::new());
+        let shelf = Arc::clone(&self.performer.app.shelf);
         while let Some(post) = mailbox.blocking_recv() {
-            let post = match (post, &mut held) {
-                (Post::Loaded, held) => {
-                    for post in held.take().into_iter().flatten() {
-                        if self.handle(post).is_break() {
-                            return;
-                        }
-                    }
-                    continue;
-                }
-                (post @ Post::Look(_), Some(held)) => {
-                    held.push(post);
-                    continue;
-                }
-                (Post::Command(command, reply), Some(held))
-                    if !matches!(command, Command::Start { .. }) =>
-                {
-                    held.push(Post::Command(command, reply));
-                    continue;
-                }
-                (post, _) => post,
-            };
-            if self.handle(post).is_break() {
+            if let Some(state) = shelf.take() {
+                self.state = state;
+            }
+            if self.handle_or_hold(post, &mut held).is_break() {
                 return;
             }
+            // Until all is loaded, everybody who asks waits here.
+            let state = held.is_none().then(|| std::mem::take(&mut self.state));
+            shelf.done_with(1, state);
         }
+    }
+
+    fn handle_or_hold(&mut self, post: Post, held: &mut Option<Vec<Post>>) -> ControlFlow<()> {
+        let post = match (post, held) {
+            (Post::Loaded, held) => {
+                for post in held.take().into_iter().flatten() {
+                    self.handle(post)?;
+                }
+                return ControlFlow::Continue(());
+            }
+            (post @ Post::Look(_), Some(held)) => {
+                held.push(post);
+                return ControlFlow::Continue(());
+            }
+            (Post::Command(command, reply), Some(held))
+                if !matches!(command, Command::Start { .. }) =>
+            {
+                held.push(Post::Command(command, reply));
+                return ControlFlow::Continue(());
+            }
+            (post, _) => post,
+        };
+        self.handle(post)
     }
 
     fn handle(&mut self, post: Post) -> ControlFlow<()> {

@@ -27,7 +27,7 @@ pub enum Outgoing {
     Call(Request),
 }
 
-/// Shared by the loop, which puts, and the writer thread, which takes.
+/// Shared by those who send, who put, and the writer thread, which takes.
 #[derive(Debug, Default)]
 pub struct Outbox {
     queue: Mutex<Queue>,
@@ -47,22 +47,30 @@ impl Outbox {
         self.filled.notify_one();
     }
 
-    /// Waits for messages and takes all there are; `None` when closed and empty.
-    pub fn take(&self) -> Option<Vec<Outgoing>> {
+    /// Waits for messages; whether there are any. There are none when it is closed and empty.
+    pub fn wait(&self) -> bool {
         let mut queue = self.lock();
         loop {
-            let messages = queue.take();
-            if !messages.is_empty() {
-                return Some(messages);
+            if !queue.messages.is_empty() {
+                return true;
             }
             if queue.closed {
-                return None;
+                return false;
             }
             queue = self
                 .filled
                 .wait(queue)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Takes all messages there are.
+    pub fn take(&self) -> Vec<Outgoing> {
+        self.lock().take()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.lock().messages.is_empty()
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
@@ -203,7 +211,7 @@ mod tests {
         for message in messages {
             outbox.put(message);
         }
-        outbox.take().unwrap()
+        outbox.take()
     }
 
     #[test]
@@ -278,7 +286,7 @@ mod tests {
                 queue.messages.len()
             );
         }
-        let messages = outbox.take().unwrap();
+        let messages = outbox.take();
         assert_eq!(messages.len(), 102);
         assert_eq!(
             messages[100..],
@@ -300,7 +308,7 @@ mod tests {
             outbox.put(event(seq));
             assert!(outbox.lock().messages.len() <= 2 * EVENTS_KEPT + 130);
         }
-        let messages = outbox.take().unwrap();
+        let messages = outbox.take();
         let want: Vec<Outgoing> = (2 * EVENTS_KEPT..3 * EVENTS_KEPT).map(event).collect();
         assert_eq!(messages[0], request);
         assert_eq!(messages[1..], want);
@@ -312,7 +320,8 @@ mod tests {
         let outbox = Outbox::default();
         outbox.put(diagnostics("a", 1));
         outbox.close();
-        assert_eq!(outbox.take(), Some(vec![diagnostics("a", 1)]));
-        assert_eq!(outbox.take(), None);
+        assert!(outbox.wait());
+        assert_eq!(outbox.take(), [diagnostics("a", 1)]);
+        assert!(!outbox.wait());
     }
 }
