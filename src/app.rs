@@ -45,6 +45,8 @@ use crate::workspace::ledger::{Ledger, LedgerError};
 use self::shelf::Shelf;
 
 pub use crate::config::EditorSettings;
+pub use crate::store::mask::Mask;
+pub use crate::store::state_dir::log_folder;
 pub use crate::workspace::ledger::Change;
 pub use crate::workspace::revert::{FileChangeKind, FileRevert, RevertReport};
 pub use undo::{ChangedFile, Undo, UndoError, Undone};

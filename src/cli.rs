@@ -18,6 +18,7 @@ mod models;
 mod output;
 mod protocol;
 mod run;
+mod shell;
 mod show;
 mod view;
 mod words;
@@ -36,15 +37,18 @@ pub enum Command {
     Show(show::Arguments),
     Models(models::Arguments),
     Config(config::Arguments),
+    Completions(shell::CompletionsArguments),
+    Man(shell::ManArguments),
     /// Print the contract with the editors, generated from the types that are compiled in.
     Protocol(protocol::Arguments),
 }
 
-/// Runs one subcommand to its end; the process shall then end with the code. `open` makes the app of a workspace.
+/// Runs one subcommand to its end; the process shall then end with the code. `open` makes the app of a workspace; `whole` is
+/// the command line with all its subcommands.
 ///
 /// # Errors
 /// For people: what failed and what to do next.
-pub fn run(command: Command, open: &Open) -> anyhow::Result<ExitCode> {
+pub fn run(command: Command, open: &Open, whole: clap::Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Run(arguments) => with_runtime(run::run(*arguments, open)),
@@ -53,6 +57,8 @@ pub fn run(command: Command, open: &Open) -> anyhow::Result<ExitCode> {
         Command::Show(arguments) => with_runtime(show::show(&arguments, open)),
         Command::Models(arguments) => with_runtime(models::models(&arguments, open)),
         Command::Config(arguments) => config::run(&arguments),
+        Command::Completions(arguments) => shell::completions(&arguments, whole),
+        Command::Man(arguments) => shell::man(&arguments, whole),
         Command::Protocol(arguments) => protocol::run(&arguments),
     }
 }

@@ -478,3 +478,63 @@ fn settings_are_shown_with_their_origin_and_their_mistakes() {
     );
     assert!(shown.errors.contains("did you mean `budget.iterations`"));
 }
+
+#[test]
+fn the_log_is_a_file_of_the_user_and_holds_no_secret() {
+    let workspace = Workspace::new(&[]);
+    let key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789";
+    let mut command = workspace.command(&["run", "--log-level", "debug", "--log-format", "json"]);
+    // The name of a model that cannot be is logged as it is.
+    let model = format!("scripted:{key}");
+    command.args(["--model", &model, "x"]);
+    command.env("MY_TOKEN", "correct-horse-battery");
+    let ended = Ended::of(command.output().unwrap());
+    assert_ne!(ended.code, Some(0));
+    let folder = workspace.folder.path().join("state").join("log");
+    let files: Vec<_> = fs::read_dir(&folder).unwrap().flatten().collect();
+    assert_eq!(files.len(), 1);
+    let text = fs::read_to_string(files[0].path()).unwrap();
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert!(line["level"].is_string(), "{line}");
+    }
+    assert!(!text.contains(key), "{text}");
+    assert!(!ended.errors.contains(key), "{}", ended.errors);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(&folder).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0);
+    }
+}
+
+#[test]
+fn shells_and_man_know_every_command() {
+    let workspace = Workspace::new(&[]);
+    let help = workspace.outrigger(&["--help"]);
+    let commands: Vec<&str> = help
+        .text
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|name| !name.is_empty() && *name != "help")
+        .collect();
+    assert!(commands.len() > 5, "{}", help.text);
+    let pages = workspace.folder.path().join("man");
+    let written = workspace.outrigger(&["man", pages.to_str().unwrap()]);
+    assert_eq!(written.code, Some(0), "{}", written.errors);
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let completions = workspace.outrigger(&["completions", shell]);
+        for name in &commands {
+            assert!(completions.text.contains(name), "{name} in {shell}");
+        }
+    }
+    for name in &commands {
+        assert!(
+            pages.join(format!("outrigger-{name}.1")).is_file(),
+            "{name}"
+        );
+    }
+}

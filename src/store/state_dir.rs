@@ -105,6 +105,15 @@ impl StateDir {
     }
 }
 
+/// Where the sidecar's own log lies, for all workspaces; `None` when there is no place for state.
+pub fn log_folder(chosen: Option<&Path>) -> Option<PathBuf> {
+    let base = match chosen {
+        Some(chosen) => chosen.to_owned(),
+        None => base(Platform::HERE, |name| std::env::var_os(name)).ok()?,
+    };
+    Some(base.join("log"))
+}
+
 /// The customs that differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Platform {
