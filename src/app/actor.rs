@@ -328,6 +328,7 @@ impl Actor {
 
     fn record(&mut self, run: &RunId, event: RunEvent) -> Result<(), TranscriptError> {
         let record = self.recorder.append(run, self.clock.now(), event)?;
+        tracing::debug!(%run, seq = record.seq, kind = ?record.kind, "recorded");
         if is_promise(&record.event) {
             self.recorder.sync(run)?;
         }
@@ -425,6 +426,10 @@ impl Actor {
     }
 
     fn perform(&mut self, effect: Effect) -> Result<(), (RunId, TranscriptError)> {
+        let (what, run) = in_the_log(&effect);
+        // Whatever is started for the effect logs inside it.
+        let _inside = tracing::info_span!("effect", what, run = run.map(RunId::as_str)).entered();
+        tracing::debug!("started");
         let performer = &mut self.performer;
         match effect {
             Effect::Gather { run, overlay } => performer.gather(&run, overlay),
@@ -528,6 +533,25 @@ impl Actor {
             }
         }
         self.watches = kept;
+    }
+}
+
+/// How the log names an effect, and the run that it is for.
+fn in_the_log(effect: &Effect) -> (&'static str, Option<&RunId>) {
+    match effect {
+        Effect::Gather { run, .. } => ("gather", Some(run)),
+        Effect::CallModel { run, .. } => ("call model", Some(run)),
+        Effect::RunTool { run, .. } => ("run tool", Some(run)),
+        Effect::Inspect { run, .. } => ("inspect", Some(run)),
+        Effect::Write { run, .. } => ("write", Some(run)),
+        Effect::RunGates { run, .. } => ("run gates", Some(run)),
+        Effect::ArmTimer { run, .. } => ("arm timer", Some(run)),
+        Effect::StopWork { run } => ("stop work", Some(run)),
+        Effect::Record { run, .. } => ("record", Some(run)),
+        Effect::Progress { run, .. } => ("progress", Some(run)),
+        Effect::Publish { .. } => ("publish", None),
+        Effect::Accept { .. } => ("accept", None),
+        Effect::Reply { .. } => ("reply", None),
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use futures::FutureExt;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
+use tracing::{Instrument, Span};
 
 use super::clock::wall_ms;
 use super::{App, gather, write};
@@ -74,13 +75,14 @@ impl Performer {
         panicked: impl FnOnce(String) -> RunEvent + Send + 'static,
     ) -> JoinHandle<()> {
         let (app, id) = (self.app.clone(), run.clone());
-        self.runtime.spawn(async move {
+        let work = async move {
             let fact = AssertUnwindSafe(future)
                 .catch_unwind()
                 .await
                 .unwrap_or_else(|panic| panicked(words(panic.as_ref())));
             app.fact(id, fact);
-        })
+        };
+        self.runtime.spawn(work.instrument(Span::current()))
     }
 
     /// As [`Self::start`], for work that blocks and, once begun, is waited for rather than aborted.
@@ -91,7 +93,9 @@ impl Performer {
         panicked: impl FnOnce(String) -> RunEvent + Send + 'static,
     ) {
         let (app, id) = (self.app.clone(), run.clone());
+        let span = Span::current();
         let task = self.runtime.spawn_blocking(move || {
+            let _inside = span.entered();
             let fact = std::panic::catch_unwind(AssertUnwindSafe(work))
                 .unwrap_or_else(|panic| panicked(words(panic.as_ref())));
             app.fact(id, fact);
