@@ -14,6 +14,7 @@ mod attend;
 mod client;
 mod config;
 mod demo;
+pub mod logging;
 mod models;
 mod output;
 mod protocol;

@@ -8,13 +8,14 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, OnceLock};
 
-use outrigger::app::Mask;
-use outrigger::config::{LogFormat, LogSettings};
 use tracing_appender::rolling::{RollingFileAppender, Rotation};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
+
+use crate::app::Mask;
+use crate::config::{LogFormat, LogSettings};
 
 /// Days of which the log is kept.
 const DAYS_KEPT: usize = 7;
