@@ -19,6 +19,9 @@ use crate::kernel::path::RelPath;
 use crate::kernel::question::Question;
 use crate::protocol::question::AnswerParams;
 
+/// Letters of a question before its answer: the answer is what is chosen, and must not be cut off.
+const QUESTION_LETTERS: usize = 60;
+
 /// All that the offers on a file depend on.
 pub struct Situation<'a> {
     pub path: &'a RelPath,
@@ -72,12 +75,13 @@ fn wants(context: &CodeActionContext, kind: &CodeActionKind) -> bool {
 fn answers(question: &Question, situation: &Situation<'_>) -> Vec<CodeAction> {
     let lines = (situation.range.start.line, situation.range.end.line);
     let diagnostic = render_question(question, situation.client);
+    let asked = questions::as_title(&question.title, QUESTION_LETTERS);
     // A client that shows questions itself has its own place for words.
     let in_words = (question.free_text && !situation.client.offer.questions).then(|| {
         let title = "answer in your own words…";
         let argument = json!({ "questionId": question.id });
         quick_fix(
-            format!("{}: {title}", question.title),
+            format!("{asked}: {title}"),
             command(commands::WRITE_ANSWER, title, argument),
             vec![diagnostic.clone()],
         )
@@ -92,7 +96,7 @@ fn answers(question: &Question, situation: &Situation<'_>) -> Vec<CodeAction> {
                 by: None,
             };
             quick_fix(
-                format!("{}: {title}", question.title),
+                format!("{asked}: {title}"),
                 command(commands::ANSWER, &title, json!(params)),
                 vec![diagnostic.clone()],
             )
@@ -123,7 +127,7 @@ fn fixes(finding: &Finding, situation: &Situation<'_>) -> Vec<CodeAction> {
         .filter_map(|fix| {
             let edits = edits_of(fix, situation.path, &now, situation.client)?;
             Some(CodeAction {
-                title: fix.title.clone(),
+                title: questions::as_title(&fix.title, questions::TITLE_LETTERS),
                 kind: Some(CodeActionKind::QUICKFIX),
                 diagnostics: Some(vec![diagnostic.clone()]),
                 edit: Some(workspace_edit(document, edits, situation.client.versions)?),

@@ -3,6 +3,8 @@
 //! Replies are recognised first, and read leniently: whoever waits for one must hear of it, however odd its shape.
 //! Anything else that is wrong with a body concerns that body only; the next one is read as usual.
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use tower_lsp::jsonrpc::{Error, ErrorCode, Id, Request, Response};
 
@@ -38,8 +40,13 @@ pub fn read(body: &[u8]) -> Incoming {
             );
         }
         Err(error) => {
-            let why = format!("the message is not valid JSON: {error}");
-            return refuse(Id::Null, ErrorCode::ParseError, why);
+            return match serde_json::from_slice(body) {
+                Ok(outline) => refuse_depth(outline),
+                Err(_) => {
+                    let why = format!("the message is not valid JSON: {error}");
+                    refuse(Id::Null, ErrorCode::ParseError, why)
+                }
+            };
         }
     };
     let id = fields.get("id").and_then(read_id);
@@ -64,6 +71,34 @@ pub fn read(body: &[u8]) -> Incoming {
             let why = format!("the message is not a JSON-RPC 2.0 request: {error}");
             refuse(id.unwrap_or(Id::Null), ErrorCode::InvalidRequest, why)
         }
+    }
+}
+
+/// The top of a message. What is below is skipped, however deep it is.
+#[derive(Deserialize)]
+struct Outline {
+    #[serde(default)]
+    id: Option<Value>,
+    #[serde(default)]
+    result: Option<IgnoredAny>,
+    #[serde(default)]
+    error: Option<IgnoredAny>,
+}
+
+/// A message whose outline can be read and the rest cannot. Whoever waits hears of it.
+fn refuse_depth(outline: Outline) -> Incoming {
+    let why = "the message cannot be read: its values are nested deeper than 127 levels, or a number or a text in it is none";
+    let id = outline.id.as_ref().and_then(read_id);
+    match id {
+        Some(id) if outline.result.is_some() || outline.error.is_some() => {
+            let error = Error {
+                code: ErrorCode::InternalError,
+                message: why.into(),
+                data: None,
+            };
+            Incoming::Reply(Response::from_error(id, error))
+        }
+        id => refuse(id.unwrap_or(Id::Null), ErrorCode::InvalidRequest, why),
     }
 }
 
@@ -163,6 +198,26 @@ mod tests {
         ];
         for (body, want) in cases {
             assert_eq!(read(body.to_string().as_bytes()), want, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_message_that_is_nested_too_deep_is_answered_by_its_id() {
+        for depth in [200, 100_000] {
+            let deep = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+            let request =
+                format!("{{\"jsonrpc\":\"2.0\",\"params\":{deep},\"method\":\"x\",\"id\":\"é\"}}");
+            let Incoming::Refused(refused) = read(request.as_bytes()) else {
+                panic!("not refused");
+            };
+            assert_eq!(refused.id(), &Id::from("é"));
+            let code = refused.error().map(|error| error.code.code());
+            assert_eq!(code, Some(-32600));
+            let reply = format!("{{\"jsonrpc\":\"2.0\",\"result\":{deep},\"id\":7}}");
+            let Incoming::Reply(reply) = read(reply.as_bytes()) else {
+                panic!("no reply");
+            };
+            assert_eq!((reply.id(), reply.is_error()), (&Id::Number(7), true));
         }
     }
 

@@ -336,7 +336,13 @@ async fn run_events(server: &Server, params: Value) -> Result<EventsResult> {
 async fn question_list(server: &Server, params: Value) -> Result<question::ListResult> {
     let session = server.session()?;
     let question::ListParams { run_id, all } = read(method::QUESTION_LIST, params)?;
+    let named = run_id.clone();
     let listed = session.app.look(move |state| {
+        if let Some(run) = run_id.as_ref()
+            && !state.runs.contains_key(run)
+        {
+            return None;
+        }
         let mut questions: Vec<Question> = state
             .questions
             .values()
@@ -345,11 +351,28 @@ async fn question_list(server: &Server, params: Value) -> Result<question::ListR
             .cloned()
             .collect();
         questions.sort_by_key(|question| question.opened_at);
-        questions
+        Some(questions)
     });
-    Ok(question::ListResult {
-        questions: listed.await.map_err(|_| gone())?,
-    })
+    let listed = listed.await.map_err(|_| gone())?;
+    // A run that ended in an earlier process is known by its transcript, and has nothing open.
+    let is_known = |run: &RunId| {
+        session
+            .app
+            .transcript(run)
+            .is_some_and(|path| path.exists())
+    };
+    match (listed, named) {
+        (None, Some(run)) if !is_known(&run) => Err(error(
+            ErrorKind::UnknownRun,
+            format!(
+                "there is no run {run} in this workspace; list them with {}",
+                method::RUN_LIST
+            ),
+        )),
+        (listed, _) => Ok(question::ListResult {
+            questions: listed.unwrap_or_default(),
+        }),
+    }
 }
 
 async fn document_read(server: &Server, params: Value) -> Result<ReadResult> {

@@ -41,16 +41,33 @@ pub fn text(question: &Question, most_lines: usize) -> String {
     text
 }
 
+/// Letters of a title in a menu or on a button.
+pub const TITLE_LETTERS: usize = 100;
+
+/// A text as a title: in one line, and cut where menus would cut it.
+pub fn as_title(text: &str, most_letters: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(most_letters) {
+        None => line,
+        Some(_) => {
+            let kept: String = line.chars().take(most_letters.saturating_sub(1)).collect();
+            format!("{}…", kept.trim_end())
+        }
+    }
+}
+
 /// The offered choices. Titles differ from each other, so that a client's reply by title is clear.
 pub fn offers(question: &Question) -> Vec<Offer> {
     let mut offers: Vec<Offer> = Vec::new();
     for choice in &question.choices {
-        let taken = offers.iter().any(|offer| offer.title == choice.label);
-        let title = if taken || choice.label.trim().is_empty() {
-            format!("{} ({})", choice.label, choice.id)
-        } else {
-            choice.label.clone()
-        };
+        let mut title = as_title(&choice.label, TITLE_LETTERS);
+        if title.is_empty() {
+            title = choice.id.clone();
+        }
+        if offers.iter().any(|offer| offer.title == title) {
+            title = format!("{title} ({})", choice.id);
+        }
         offers.push(Offer {
             title,
             answer: Answer::Choice {
@@ -182,7 +199,31 @@ mod tests {
             .into_iter()
             .map(|offer| offer.title)
             .collect();
-        assert_eq!(titles, ["Go on", "Go on (b)", "  (c)", "é漢"]);
+        assert_eq!(titles, ["Go on", "Go on (b)", "c", "é漢"]);
+    }
+
+    #[test]
+    fn a_title_is_one_line_of_bounded_length() {
+        let rows = [
+            ("a\r\n  b\tc", 9, "a b c"),
+            ("漢字漢字", 4, "漢字漢字"),
+            ("漢字漢字漢", 4, "漢字漢…"),
+            ("one two", 5, "one…"),
+            ("\n", 9, ""),
+        ];
+        for (text, most, want) in rows {
+            assert_eq!(as_title(text, most), want, "{text:?}");
+        }
+        let long = "x".repeat(500);
+        let budget = QuestionKind::Budget {
+            limit: "time".into(),
+        };
+        let titles: Vec<String> = offers(&question(budget, &[("a", &long), ("b", &long)]))
+            .into_iter()
+            .map(|offer| offer.title)
+            .collect();
+        assert_ne!(titles[0], titles[1]);
+        assert!(titles.iter().all(|title| title.chars().count() < 110));
     }
 
     #[test]

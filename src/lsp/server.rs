@@ -120,7 +120,7 @@ impl LanguageServer for Server {
 
     async fn shutdown(&self) -> Result<()> {
         if let Some(session) = self.session.get() {
-            session.abandon_progress();
+            session.abandon_progress().await;
             // Answered at once: some editors do not wait before they send `exit`, which is where parking is waited for.
             let session = Arc::clone(session);
             tokio::spawn(async move { session.park().await });

@@ -63,6 +63,8 @@ struct Shown {
     diagnostics: Diagnostics,
     questions: BTreeMap<QuestionId, ShownQuestion>,
     progress: BTreeMap<RunId, RunProgress>,
+    /// The server is about to end: no progress begins any more.
+    is_closing: bool,
     /// Interrupted runs that were shown.
     parked: BTreeSet<RunId>,
     /// Files in which the user writes.

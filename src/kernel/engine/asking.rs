@@ -126,12 +126,14 @@ pub fn for_model(run: &mut Run, frame: &mut Frame<'_>, call: ReadCall, wanted: A
             "the agent goes on with this answer",
         )
     };
-    let mut choices: Vec<Choice> = wanted.choices.iter().enumerate().map(answer).collect();
+    let labels = told_apart(&wanted.choices);
+    let mut choices: Vec<Choice> = labels.iter().enumerate().map(answer).collect();
     choices.push(stop_offer());
+    let (title, detail) = in_one_line(&wanted.question);
     let line = wanted.line.unwrap_or(1).saturating_sub(1).min(MOST_LINES);
     let draft = Draft {
-        title: wanted.question.clone(),
-        detail: String::new(),
+        title: title.clone(),
+        detail,
         place: wanted.path.map(|path| QuestionPlace {
             path,
             range: lines(line, 1),
@@ -142,7 +144,29 @@ pub fn for_model(run: &mut Run, frame: &mut Frame<'_>, call: ReadCall, wanted: A
         choices,
         free_text: true,
     };
-    ask(run, frame, call, draft, wanted.question, None);
+    ask(run, frame, call, draft, title, None);
+}
+
+/// The choices that a person can choose between: each once, and none that says nothing.
+fn told_apart(choices: &[String]) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for choice in choices {
+        let label = choice.trim();
+        if !label.is_empty() && !labels.iter().any(|known| known == label) {
+            labels.push(label.to_owned());
+        }
+    }
+    labels
+}
+
+/// A question's first line, and what follows it.
+fn in_one_line(question: &str) -> (String, String) {
+    let question = question.trim();
+    let (title, detail) = question.split_once(['\n', '\r']).unwrap_or((question, ""));
+    if title.is_empty() {
+        return ("The agent asks for an answer".to_owned(), String::new());
+    }
+    (title.trim_end().to_owned(), detail.trim().to_owned())
 }
 
 /// May this command run?
@@ -308,4 +332,31 @@ pub fn about_circles(run: &mut Run, frame: &mut Frame<'_>) {
         free_text: true,
     };
     thinking::ask_about_run(run, frame, draft, RunQuestion::Circles);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_of_the_model_are_told_apart() {
+        let choices = ["80", " 80 ", "", "é\n", " ", "é"].map(str::to_owned);
+        assert_eq!(told_apart(&choices), ["80", "é"]);
+    }
+
+    #[test]
+    fn a_question_of_many_lines_has_a_title_of_one() {
+        let rows = [
+            ("Which port?", ("Which port?", "")),
+            (
+                " Which port?\r\n\n- 80\n- 90\n",
+                ("Which port?", "- 80\n- 90"),
+            ),
+            (" \n ", ("The agent asks for an answer", "")),
+        ];
+        for (question, (title, detail)) in rows {
+            let want = (title.to_owned(), detail.to_owned());
+            assert_eq!(in_one_line(question), want, "{question:?}");
+        }
+    }
 }

@@ -127,11 +127,21 @@ pub fn tool(tool: &ToolUse) -> String {
 
 /// A model failure for people.
 pub fn failure(failure: &ModelFailure) -> String {
-    let raw = failure.raw.trim();
-    if raw.is_empty() {
+    let words = provider_words(failure);
+    if words.is_empty() {
         failure.advice.clone()
     } else {
-        format!("{}\n\nThe provider's own words:\n{raw}", failure.advice)
+        format!("{}\n\n{words}", failure.advice)
+    }
+}
+
+/// What the provider itself said, for those who have read the advice; may be empty.
+pub fn provider_words(failure: &ModelFailure) -> String {
+    let raw = failure.raw.trim();
+    if raw.is_empty() {
+        String::new()
+    } else {
+        format!("The provider's own words:\n{raw}")
     }
 }
 

@@ -368,7 +368,7 @@ fn recover(run: &mut Run, frame: &mut Frame<'_>, failure: &ModelFailure) {
                 current_model(run),
                 failure.advice
             );
-            ask_about_model(run, frame, title, render::failure(failure));
+            ask_about_model(run, frame, title, render::provider_words(failure));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Progress of runs in the editor, and what is said when one ends to a client that does not follow its events.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use lsp_types::request::WorkDoneProgressCreate;
 use lsp_types::{
     MessageType, ProgressParams, ProgressParamsValue, ProgressToken, WorkDoneProgressCreateParams,
 };
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::Session;
 use crate::kernel::effect::Progress;
@@ -17,6 +18,9 @@ use crate::kernel::ids::RunId;
 use crate::kernel::run::Summary;
 use crate::lsp::editor::Reply;
 use crate::lsp::progress::{self, Created, RunProgress, Step};
+
+/// How long the end of the server waits for a look at what its runs came to.
+const LOOK_BEFORE_END: Duration = Duration::from_millis(20);
 
 impl Session {
     pub(super) fn progressed(self: &Arc<Self>, run: &RunId, progress: Progress) {
@@ -27,11 +31,28 @@ impl Session {
         self.with_progress(run, |shown| shown.update(progress, now));
     }
 
-    /// Ends every progress: the server is about to.
-    pub fn abandon_progress(self: &Arc<Self>) {
-        let runs: Vec<RunId> = self.shown().progress.keys().cloned().collect();
-        for run in runs {
-            self.with_progress(&run, |shown| shown.abandon("parked; it can be resumed"));
+    /// Ends every progress: the server is about to. What ended before, without the editor having heard of it yet, is told
+    /// as what it came to.
+    pub async fn abandon_progress(self: &Arc<Self>) {
+        let look = self.app.look(|state| {
+            let runs = state.runs.values();
+            let ended = runs.filter_map(|run| Some((run.id.clone(), run.ended.clone()?)));
+            ended.collect::<BTreeMap<RunId, _>>()
+        });
+        // Who asks us to leave does not wait long.
+        let look = timeout(LOOK_BEFORE_END, look).await;
+        let ended = look.ok().and_then(Result::ok).unwrap_or_default();
+        let mut shown = self.shown();
+        shown.is_closing = true;
+        let progress = std::mem::take(&mut shown.progress);
+        for (run, mut progress) in progress {
+            let word = match ended.get(&run) {
+                Some((outcome, summary)) => end_in_words(*outcome, summary),
+                None => "parked; it can be resumed".to_owned(),
+            };
+            for step in progress.abandon(&word) {
+                self.perform(&run, step);
+            }
         }
     }
 
@@ -41,6 +62,10 @@ impl Session {
         act: impl FnOnce(&mut RunProgress) -> Vec<Step>,
     ) {
         let mut shown = self.shown();
+        if shown.is_closing {
+            // What would begin now would have no end.
+            return;
+        }
         let progress = shown.progress.entry(run.clone()).or_default();
         for step in act(progress) {
             self.perform(run, step);
