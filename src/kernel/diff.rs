@@ -3,7 +3,9 @@
 //!
 //! Promises: a line keeps its ending (`\n`, `\r\n` and a bare `\r` each end a line, as the editor protocol counts), so
 //! applying all hunks gives the new text byte for byte; and the work is bounded by size, because there is no clock here:
-//! the diff library falls back to coarser, still correct differences when the search gets expensive.
+//! the differences of very long texts are coarser, still correct ones.
+
+mod coarse;
 
 use similar::{Algorithm, DiffOp, TextDiff, capture_diff_slices};
 use thiserror::Error;
@@ -11,8 +13,8 @@ use thiserror::Error;
 use super::path::RelPath;
 use super::question::Hunk;
 
-/// Above this many lines on both sides together, only the trimmed middle's unique lines are looked at.
-const FINE_LINES: usize = 200_000;
+/// Above this many items on both sides together, between the common ends, the finest differences would take too long.
+const FINE_ITEMS: usize = 20_000;
 
 /// Replace the bytes `start..end` of the old text by `new_text`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,25 +73,100 @@ pub fn split_ending(line: &str) -> (&str, &str) {
 
 /// Operations that turn `old` into `new`, touching ones joined.
 pub(super) fn operations<T: Eq + std::hash::Hash + Ord>(old: &[T], new: &[T]) -> Vec<DiffOp> {
-    let algorithm = if old.len() + new.len() > FINE_LINES {
-        Algorithm::Patience
-    } else {
-        Algorithm::Myers
-    };
-    capture_diff_slices(algorithm, old, new)
+    let mut operations = Vec::new();
+    let (mut old_at, mut new_at) = (0, 0);
+    let end = (old.len()..old.len(), new.len()..new.len());
+    for (from, to) in changed_ranges(old, new).into_iter().chain([end]) {
+        if from.start > old_at {
+            operations.push(DiffOp::Equal {
+                old_index: old_at,
+                new_index: new_at,
+                len: from.start - old_at,
+            });
+        }
+        let (old_index, old_len) = (from.start, from.len());
+        let (new_index, new_len) = (to.start, to.len());
+        operations.extend(match (old_len, new_len) {
+            (0, 0) => None,
+            (_, 0) => Some(DiffOp::Delete {
+                old_index,
+                old_len,
+                new_index,
+            }),
+            (0, _) => Some(DiffOp::Insert {
+                old_index,
+                new_index,
+                new_len,
+            }),
+            (_, _) => Some(DiffOp::Replace {
+                old_index,
+                old_len,
+                new_index,
+                new_len,
+            }),
+        });
+        (old_at, new_at) = (from.end, to.end);
+    }
+    operations
 }
 
 /// Ranges `(old, new)` that differ, in order, never touching each other.
-pub(super) fn changed_ranges<T: Eq + std::hash::Hash + Ord>(
+pub(super) fn changed_ranges<T: Eq + std::hash::Hash + Ord>(old: &[T], new: &[T]) -> Vec<Ranges> {
+    if old.len() + new.len() <= FINE_ITEMS {
+        return fine_ranges(old, new, 0, 0);
+    }
+    let head = coarse::equal_after(old, new);
+    let (old, new) = (
+        old.get(head..).unwrap_or_default(),
+        new.get(head..).unwrap_or_default(),
+    );
+    let tail = coarse::equal_before(old, new);
+    let old = old.get(..old.len() - tail).unwrap_or_default();
+    let new = new.get(..new.len() - tail).unwrap_or_default();
+    if old.len() + new.len() <= FINE_ITEMS {
+        return fine_ranges(old, new, head, head);
+    }
+    let stretches = coarse::stretches(old, new);
+    let gaps = coarse::gaps(&stretches, (old.len(), new.len()));
+    // All gaps together may take as long as one text that is just fine.
+    let mut left = FINE_ITEMS;
+    let mut ranges = Vec::new();
+    for (from, to) in gaps {
+        let size = from.len() + to.len();
+        let inside = old.get(from.clone()).zip(new.get(to.clone()));
+        match inside.filter(|_| size <= left) {
+            Some((inner_old, inner_new)) => {
+                left -= size;
+                let starts = (head + from.start, head + to.start);
+                ranges.extend(fine_ranges(inner_old, inner_new, starts.0, starts.1));
+            }
+            None => ranges.push((
+                head + from.start..head + from.end,
+                head + to.start..head + to.end,
+            )),
+        }
+    }
+    ranges
+}
+
+/// A range of the old and the range of the new that takes its place.
+type Ranges = (std::ops::Range<usize>, std::ops::Range<usize>);
+
+/// The finest differences, of slices that begin at these places.
+fn fine_ranges<T: Eq + std::hash::Hash + Ord>(
     old: &[T],
     new: &[T],
-) -> Vec<(std::ops::Range<usize>, std::ops::Range<usize>)> {
-    let mut ranges: Vec<(std::ops::Range<usize>, std::ops::Range<usize>)> = Vec::new();
-    for operation in operations(old, new) {
+    old_start: usize,
+    new_start: usize,
+) -> Vec<Ranges> {
+    let mut ranges: Vec<Ranges> = Vec::new();
+    for operation in capture_diff_slices(Algorithm::Myers, old, new) {
         if matches!(operation, DiffOp::Equal { .. }) {
             continue;
         }
         let (from, to) = (operation.old_range(), operation.new_range());
+        let from = old_start + from.start..old_start + from.end;
+        let to = new_start + to.start..new_start + to.end;
         match ranges.last_mut() {
             Some((last_old, last_new))
                 if last_old.end == from.start && last_new.end == to.start =>

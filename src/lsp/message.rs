@@ -40,9 +40,12 @@ pub fn read(body: &[u8]) -> Incoming {
             );
         }
         Err(error) => {
-            return match serde_json::from_slice(body) {
-                Ok(outline) => refuse_depth(outline),
-                Err(_) => {
+            let outline = serde_json::from_slice::<Outline>(body).ok();
+            let named =
+                outline.and_then(|outline| Some((outline.id.as_ref().and_then(read_id)?, outline)));
+            return match named {
+                Some((id, outline)) => refuse_in_part(id, &outline, &error),
+                None => {
                     let why = format!("the message is not valid JSON: {error}");
                     refuse(Id::Null, ErrorCode::ParseError, why)
                 }
@@ -85,21 +88,18 @@ struct Outline {
     error: Option<IgnoredAny>,
 }
 
-/// A message whose outline can be read and the rest cannot. Whoever waits hears of it.
-fn refuse_depth(outline: Outline) -> Incoming {
-    let why = "the message cannot be read: its values are nested deeper than 127 levels, or a number or a text in it is none";
-    let id = outline.id.as_ref().and_then(read_id);
-    match id {
-        Some(id) if outline.result.is_some() || outline.error.is_some() => {
-            let error = Error {
-                code: ErrorCode::InternalError,
-                message: why.into(),
-                data: None,
-            };
-            Incoming::Reply(Response::from_error(id, error))
-        }
-        id => refuse(id.unwrap_or(Id::Null), ErrorCode::InvalidRequest, why),
+/// A message whose outline can be read and the rest cannot: whoever waits hears of it.
+fn refuse_in_part(id: Id, outline: &Outline, error: &serde_json::Error) -> Incoming {
+    let why = format!("the message cannot be read (values may be nested 127 deep): {error}");
+    if outline.result.is_none() && outline.error.is_none() {
+        return refuse(id, ErrorCode::InvalidRequest, why);
     }
+    let error = Error {
+        code: ErrorCode::InternalError,
+        message: why.into(),
+        data: None,
+    };
+    Incoming::Reply(Response::from_error(id, error))
 }
 
 fn read_id(value: &Value) -> Option<Id> {

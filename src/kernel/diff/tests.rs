@@ -113,3 +113,25 @@ proptest! {
         prop_assert_eq!(made, new);
     }
 }
+
+#[test]
+fn the_differences_of_very_long_texts_are_found_and_apply() {
+    // Each as a changed file of its kind may be; the last one has no line that occurs once.
+    let texts: [fn(usize, bool) -> String; 4] = [
+        |line, is_new| format!("{} {line}\n", if is_new { "a" } else { "é" }),
+        |line, is_new| format!("{} {line}\n", u8::from(is_new && line % 50_000 == 9)),
+        |line, is_new| format!("{} {line}\n", u8::from(is_new && line % 2 == 0)),
+        |line, is_new| format!("{}\n", (line * 7919) % if is_new { 17 } else { 19 }),
+    ];
+    for (row, text) in texts.into_iter().enumerate() {
+        let old: String = (0..250_000).map(|line| text(line, false)).collect();
+        let new: String = (0..250_000).map(|line| text(line, true)).collect();
+        let hunks = hunks(&old, &new);
+        let all: Vec<u32> = hunks.iter().map(|hunk| hunk.id).collect();
+        assert!(apply_hunks(&old, &hunks, &all).unwrap() == new, "row {row}");
+        if row == 1 {
+            let starts: Vec<u32> = hunks.iter().map(|hunk| hunk.old_start).collect();
+            assert_eq!(starts, [9, 50_009, 100_009, 150_009, 200_009]);
+        }
+    }
+}
