@@ -768,6 +768,19 @@ fn a_run_that_was_interrupted_is_offered_for_resuming() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_sidecar_that_is_killed_takes_its_commands_with_it() {
+    let mut job = Job::new(knowing(), &[]);
+    let (_, group) = run_with_hanging_command(&mut job);
+    assert!(is_running(group));
+    job.editor.kill();
+    let deadline = Instant::now() + support::DEADLINE;
+    while is_running(group) {
+        assert!(Instant::now() < deadline, "the command lives on");
+    }
+}
+
 /// Starts a run whose command writes its process group to a file and hangs; gives the run and the group.
 fn run_with_hanging_command(job: &mut Job) -> (String, i32) {
     let command = "echo $$ > started.tmp && mv started.tmp started && sleep 600 & wait";

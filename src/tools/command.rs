@@ -4,6 +4,7 @@
 //! * A command ends when its first process does, even if a background process still holds its output open.
 //! * Its processes end with it: when its future is dropped, when it runs too long, and, for what it left in the background,
 //!   when the run ends. Asked first, killed after a short grace, gone within a second, with or without a runtime.
+//! * A sidecar that is killed takes its commands with it, on Unix.
 //! * Memory stays bounded whatever it prints.
 //! * Its working folder lies inside the workspace, symbolic links followed.
 
@@ -16,6 +17,8 @@ mod processes;
 mod report;
 #[cfg(unix)]
 mod unix;
+#[cfg(unix)]
+mod watchdog;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -107,6 +110,8 @@ impl Commands {
         let mut environment = ENVIRONMENT.to_vec();
         environment.push((MARK_VARIABLE, &id));
         let started = Instant::now();
+        #[cfg(unix)]
+        watchdog::start();
         let (mut child, mut pipe) = match spawn(&command.command, &folder, &environment) {
             Ok(spawned) => spawned,
             Err(error) => return refusal(&error.to_string()),
@@ -273,10 +278,12 @@ impl Running {
         // Reading the table of processes takes milliseconds. Until it is read, dropping us still ends the group.
         let looking = tokio::task::spawn_blocking(move || group.processes());
         let left = looking.await.unwrap_or_default();
-        if let Some(group) = self.release()
-            && !left.is_empty()
-        {
-            self.shared.groups().left.push(group);
+        if let Some(group) = self.release() {
+            if left.is_empty() {
+                group.is_gone();
+            } else {
+                self.shared.groups().left.push(group);
+            }
         }
         left
     }

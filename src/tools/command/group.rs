@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::processes::{self, Mark, Process};
+use super::watchdog;
 
 /// How long processes may take to leave after SIGTERM.
 const GRACE: Duration = Duration::from_millis(300);
@@ -24,7 +25,13 @@ pub struct Group {
 
 impl Group {
     pub fn new(mark: Mark) -> Self {
+        watchdog::watch(&mark);
         Self { mark }
+    }
+
+    /// All its processes have ended.
+    pub fn is_gone(&self) {
+        watchdog::forget(&self.mark);
     }
 
     /// Those that live now.
@@ -50,6 +57,9 @@ impl Group {
             .name("end-command".to_owned())
             .spawn(move || {
                 let left = group.wait_and_kill();
+                if left.is_empty() {
+                    group.is_gone();
+                }
                 ended(left);
             });
         if spawned.is_err() {
