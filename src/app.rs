@@ -49,6 +49,7 @@ pub use crate::store::mask::Mask;
 pub use crate::store::state_dir::log_folder;
 pub use crate::workspace::ledger::Change;
 pub use crate::workspace::revert::{FileChangeKind, FileRevert, RevertReport};
+pub use clock::time_of_day;
 pub use undo::{ChangedFile, Undo, UndoError, Undone};
 
 /// Where an app works and what with.

@@ -11,14 +11,14 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::clock::{Clock, wall_ms};
+use super::clock::{Clock, time_of_day, wall_ms};
 use super::load;
 use super::perform::Performer;
 use super::record::Recorder;
 use super::secrets::Secrets;
 use super::{App, EditOrder, Notice, StartError};
 use crate::gates::Gates;
-use crate::kernel::effect::{Effect, Refusal, RefusalKind, Reply};
+use crate::kernel::effect::{Effect, Progress, Refusal, RefusalKind, Reply, UNTIL};
 use crate::kernel::event::{Record, RunEvent};
 use crate::kernel::file::{Overlay, WriteOrder};
 use crate::kernel::ids::{ChangeId, RequestId, RunId};
@@ -409,7 +409,7 @@ impl Actor {
                 }
                 Effect::Progress { run, progress } => self.tell(|| Notice::Progress {
                     run: run.clone(),
-                    progress: progress.clone(),
+                    progress: with_time_of_day(progress.clone()),
                 }),
                 Effect::StopWork { run } => self.performer.stop(&run),
                 other if unrecorded.is_none() => {
@@ -590,4 +590,12 @@ fn why(state: &State, (run, change): (RunId, ChangeId), order: &WriteOrder) -> W
         run,
         change,
     }
+}
+
+/// The kernel knows no time zones.
+fn with_time_of_day(mut progress: Progress) -> Progress {
+    if let Some(until) = progress.until {
+        progress.message = progress.message.replacen(UNTIL, &time_of_day(until), 1);
+    }
+    progress
 }

@@ -35,6 +35,23 @@ pub fn wall_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
+/// A moment as a time of day where the user is, with the date where that is another day: "14:32:05".
+pub fn time_of_day(at_ms: i64) -> String {
+    let zone = jiff::tz::TimeZone::system();
+    let here = |ms: i64| {
+        Some(
+            jiff::Timestamp::from_millisecond(ms)
+                .ok()?
+                .to_zoned(zone.clone()),
+        )
+    };
+    match (here(at_ms), here(wall_ms())) {
+        (Some(at), Some(now)) if at.date() == now.date() => at.strftime("%H:%M:%S").to_string(),
+        (Some(at), _) => at.strftime("%H:%M on %Y-%m-%d").to_string(),
+        (None, _) => "a time that no calendar has".to_owned(),
+    }
+}
+
 /// A new run's name: `r`, the time and a random part, so that names sort by start and never repeat between processes.
 pub fn new_run_id() -> RunId {
     let time = u64::try_from(wall_ms()).unwrap_or_default();

@@ -8,6 +8,7 @@ mod question;
 use std::collections::HashMap;
 
 use super::words::{BAD, BOLD, DIM, GOOD, NAME, clean, grouped, headline, seconds, styled};
+use crate::app::time_of_day;
 use crate::kernel::event::{GateRound, Record, RunEvent, RunOutcome, Steer, Verdict};
 use crate::kernel::file::{WriteOutcome, WrittenThrough};
 use crate::kernel::finding::{Finding, Severity};
@@ -39,7 +40,7 @@ impl View {
     /// The lines to print for this record, each with its line break; empty for what only machines want to know.
     pub fn tell(&mut self, record: &Record) -> String {
         let start = *self.start_ms.get_or_insert(record.at);
-        let entry = self.entry(&record.event);
+        let entry = self.entry(record);
         entry.map_or_else(String::new, |entry| {
             entry.at(u64::try_from(record.at.saturating_sub(start)).unwrap_or(0))
         })
@@ -121,8 +122,8 @@ impl View {
         text
     }
 
-    fn entry(&mut self, event: &RunEvent) -> Option<Entry> {
-        match event {
+    fn entry(&mut self, record: &Record) -> Option<Entry> {
+        match &record.event {
             RunEvent::RunStarted { spec } => Some(Entry::new(
                 "run",
                 format!(
@@ -144,10 +145,16 @@ impl View {
             RunEvent::ModelFailed { failure, .. } => {
                 Some(Entry::new("model", styled(BAD, clean(&failure.advice))))
             }
-            RunEvent::ModelRetried { what, after_ms, .. } => Some(Entry::new(
-                "model",
-                format!("again in {}: {}", seconds(*after_ms), clean(what)),
-            )),
+            RunEvent::ModelRetried { what, after_ms, .. } => {
+                let when = match i64::try_from(*after_ms) {
+                    Ok(0) | Err(_) => "again".to_owned(),
+                    Ok(after) => {
+                        let at = time_of_day(record.at.saturating_add(after));
+                        format!("again in {}, at {at}", seconds(*after_ms))
+                    }
+                };
+                Some(Entry::new("model", format!("{when}: {}", clean(what))))
+            }
             RunEvent::PlanUpdated { items } => Some(Entry::new("plan", plan(items))),
             RunEvent::ToolRequested {
                 call,

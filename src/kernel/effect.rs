@@ -86,6 +86,9 @@ pub enum Effect {
     },
 }
 
+/// Stands in a message for the time of day of [`Progress::until`].
+pub const UNTIL: &str = "{until}";
+
 /// What a run shows of itself. Message and percentage belong together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
@@ -93,6 +96,9 @@ pub struct Progress {
     pub message: String,
     /// 0 to 100, where the plan tells.
     pub percentage: Option<u32>,
+    /// When what the run waits for is over, in milliseconds since 1970. The message then has [`UNTIL`] in its place: the
+    /// time of day depends on where the user is, which only those outside of the kernel know.
+    pub until: Option<i64>,
     pub ended: bool,
 }
 

@@ -125,6 +125,7 @@ impl RunProgress {
             title: String::new(),
             message: message.to_owned(),
             percentage: None,
+            until: None,
             ended: true,
         })
     }
@@ -173,6 +174,7 @@ mod tests {
             title: "Fix the tests".into(),
             message: message.into(),
             percentage: None,
+            until: None,
             ended,
         }
     }

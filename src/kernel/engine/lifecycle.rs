@@ -1,6 +1,6 @@
 //! A run's status, its clock, its end, and what it shows of itself.
 
-use crate::kernel::effect::{Effect, Progress};
+use crate::kernel::effect::{Effect, Progress, UNTIL};
 use crate::kernel::event::{RunEvent, RunOutcome};
 use crate::kernel::finding::Severity;
 use crate::kernel::questions;
@@ -15,16 +15,31 @@ pub fn set_status(
     status: RunStatus,
     waiting: Option<(WaitingFor, String)>,
 ) {
+    let waiting = waiting.map(|(what, detail)| Waiting {
+        what,
+        detail,
+        since: frame.now.wall_ms,
+        until: None,
+    });
+    enter(run, frame, status, waiting);
+}
+
+fn enter(run: &mut Run, frame: &mut Frame<'_>, status: RunStatus, waiting: Option<Waiting>) {
     let same_wait = match (&run.waiting, &waiting) {
         (None, None) => true,
-        (Some(old), Some((what, detail))) => old.what == *what && old.detail == *detail,
+        (Some(old), Some(new)) => {
+            old.what == new.what && old.detail == new.detail && old.until == new.until
+        }
         _ => false,
     };
     if run.status == status && same_wait {
         return;
     }
-    let human = matches!(waiting, Some((WaitingFor::You, _)));
-    if human || status.is_over() {
+    // A run that is parked does not work either: the provider says when it goes on.
+    let rests = waiting
+        .as_ref()
+        .is_some_and(|waiting| matches!(waiting.what, WaitingFor::You | WaitingFor::RateLimit));
+    if rests || status.is_over() {
         if let Some(since) = run.active_since.take() {
             run.active_ms += frame.now.since(since);
         }
@@ -33,12 +48,7 @@ pub fn set_status(
     }
     let from = run.status;
     run.status = status;
-    run.waiting = waiting.map(|(what, detail)| Waiting {
-        what,
-        detail,
-        since: frame.now.wall_ms,
-        until: None,
-    });
+    run.waiting = waiting;
     frame.record(
         run,
         RunEvent::StatusChanged {
@@ -63,6 +73,23 @@ pub fn waits_for(
         }
     };
     set_status(run, frame, status, Some((what, detail.into())));
+}
+
+/// As [`waits_for`], for a wait that is over by itself after so many milliseconds.
+pub fn waits_until_over(
+    run: &mut Run,
+    frame: &mut Frame<'_>,
+    (what, after_ms): (WaitingFor, u64),
+    detail: impl Into<String>,
+) {
+    let after = i64::try_from(after_ms).unwrap_or(i64::MAX);
+    let waiting = Waiting {
+        what,
+        detail: detail.into(),
+        since: frame.now.wall_ms,
+        until: Some(frame.now.wall_ms.saturating_add(after)),
+    };
+    enter(run, frame, RunStatus::Waiting, Some(waiting));
 }
 
 /// Stops all work; the run ends when it is reported dead.
@@ -162,8 +189,8 @@ pub fn progress(run: &Run) -> Progress {
             WaitingFor::File => format!("writing {}", waiting.detail),
             WaitingFor::Gate => format!("verifying ({})", waiting.detail),
             WaitingFor::You => format!("waits for you: {}", waiting.detail),
-            WaitingFor::RateLimit => format!("rate limited: {}", waiting.detail),
-            WaitingFor::Retry => format!("retrying: {}", waiting.detail),
+            WaitingFor::RateLimit => format!("rate limited until {UNTIL}: {}", waiting.detail),
+            WaitingFor::Retry => format!("tries again at {UNTIL}: {}", waiting.detail),
             WaitingFor::Stop => "stopping".to_owned(),
         },
         (None, RunStatus::Queued) => "queued".to_owned(),
@@ -190,6 +217,7 @@ pub fn progress(run: &Run) -> Progress {
         title,
         message,
         percentage,
+        until: run.waiting.as_ref().and_then(|waiting| waiting.until),
         ended: run.status.is_over(),
     }
 }

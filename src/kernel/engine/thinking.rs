@@ -1,6 +1,6 @@
 //! Talking with the model: calls, answers, failures and what is done about them.
 
-use super::lifecycle::waits_for;
+use super::lifecycle::{waits_for, waits_until_over};
 use super::{prompt, react, render};
 use crate::kernel::conversation::{
     Bill, Block, Message, ModelErrorKind, ModelFailure, ModelRequest, ModelTurn, Role, StopReason,
@@ -291,15 +291,7 @@ fn recover(run: &mut Run, frame: &mut Frame<'_>, failure: &ModelFailure) {
             } else {
                 WaitingFor::Retry
             };
-            waits_for(run, frame, what, failure.advice.clone());
-            if let Some(waiting) = &mut run.waiting {
-                waiting.until = Some(
-                    frame
-                        .now
-                        .wall_ms
-                        .saturating_add(i64::try_from(after_ms).unwrap_or(i64::MAX)),
-                );
-            }
+            waits_until_over(run, frame, (what, after_ms), failure.advice.clone());
         }
         Recovery::Hint { note } => {
             run.talk.hint = Some(note);

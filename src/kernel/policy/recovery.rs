@@ -7,7 +7,7 @@ use crate::kernel::conversation::{ModelErrorKind, ModelFailure};
 /// Failed calls in a row after which another model, or a human, is asked.
 pub const ATTEMPTS: u32 = 4;
 /// A provider that wants us to wait longer than this is a blocker.
-pub const LONGEST_WAIT_MS: u64 = 15 * 60 * 1000;
+pub const LONGEST_WAIT_MS: u64 = 60 * 60 * 1000;
 /// The output limit is doubled up to this many tokens.
 pub const LARGEST_OUTPUT: u32 = 64_000;
 /// What a call may answer when the run does not say.
