@@ -33,7 +33,7 @@ use crate::kernel::ids::{QuestionId, RunId};
 use crate::kernel::input::{Command, DocumentNews};
 use crate::kernel::path::RelPath;
 use crate::kernel::question::Answer;
-use crate::model::secret::Secret;
+pub use crate::model::secret::Secret;
 pub use crate::model::{
     Asking, KeySource, Listing, ModelListing, ProviderListing, ProviderState, reach::Reach,
 };

@@ -21,6 +21,7 @@ mod framing;
 mod mend;
 mod message;
 mod methods;
+mod models;
 mod outbox;
 mod places;
 mod progress;

@@ -7,6 +7,7 @@ pub mod capabilities;
 pub mod change;
 pub mod document;
 pub mod error;
+pub mod models;
 pub mod question;
 pub mod run;
 
@@ -28,6 +29,8 @@ pub mod method {
     pub const QUESTION_LIST: &str = "outrigger/question/list";
     pub const QUESTION_ANSWER: &str = "outrigger/question/answer";
     pub const DOCUMENT_READ: &str = "outrigger/document/read";
+    pub const MODELS_LIST: &str = "outrigger/models/list";
+    pub const MODELS_KEY: &str = "outrigger/models/key";
     // Notifications of the server, to clients that offered to take them.
     pub const RUN_EVENT: &str = "outrigger/run/event";
     pub const RUN_INTERRUPTED: &str = "outrigger/run/interrupted";

@@ -15,7 +15,7 @@ use std::process::Command;
 use outrigger::kernel::event::{Record, RunEvent, Steer};
 use outrigger::kernel::hash::ContentHash;
 use outrigger::kernel::question::{Answer, Question};
-use outrigger::protocol::{capabilities, change, document, error, question, run};
+use outrigger::protocol::{capabilities, change, document, error, models, question, run};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -233,6 +233,10 @@ fn read_back(kind: &str, value: &Value) -> Result<Value, String> {
         "Answer" => through::<Answer>(value),
         "DocumentReadParams" => through::<document::ReadParams>(value),
         "DocumentReadResult" => through::<document::ReadResult>(value),
+        "ModelsListParams" => through::<models::ListParams>(value),
+        "ModelsListResult" => through::<models::ListResult>(value),
+        "ModelsKeyParams" => through::<models::KeyParams>(value),
+        "ModelsKeyResult" => through::<models::KeyResult>(value),
         "DocumentSaveParams" => through::<document::SaveParams>(value),
         "DocumentSaveResult" => through::<document::SaveResult>(value),
         "InitializeParams" => {

@@ -130,6 +130,8 @@ fn server_offer() -> ServerOffer {
         method::QUESTION_LIST,
         method::QUESTION_ANSWER,
         method::DOCUMENT_READ,
+        method::MODELS_LIST,
+        method::MODELS_KEY,
     ];
     ServerOffer {
         version: VERSION,

@@ -12,6 +12,7 @@ use tower_lsp::jsonrpc::{Error, Result};
 
 use super::commands::Command;
 use super::errors::{error, gone};
+use super::models;
 use super::questions;
 use super::runs;
 use super::server::Server;
@@ -51,10 +52,12 @@ pub fn add(builder: LspServiceBuilder<Server>) -> LspServiceBuilder<Server> {
         .custom_method(method::QUESTION_LIST, question_list)
         .custom_method(method::QUESTION_ANSWER, question_answer)
         .custom_method(method::DOCUMENT_READ, document_read)
+        .custom_method(method::MODELS_LIST, models::list)
+        .custom_method(method::MODELS_KEY, models::key)
 }
 
 /// Reads parameters. What LSP libraries send for "none" stands for an empty object.
-fn read<T: DeserializeOwned>(method: &str, params: Value) -> Result<T> {
+pub(super) fn read<T: DeserializeOwned>(method: &str, params: Value) -> Result<T> {
     let params = match params {
         Value::Null => json!({}),
         Value::Array(list) if list.iter().all(Value::is_null) => json!({}),

@@ -18,6 +18,8 @@ export interface ClientRequests {
   "outrigger/question/list": { params: QuestionListParams; result: QuestionListResult };
   "outrigger/question/answer": { params: QuestionAnswerParams; result: QuestionAnswerResult };
   "outrigger/document/read": { params: DocumentReadParams; result: DocumentReadResult };
+  "outrigger/models/list": { params: ModelsListParams; result: ModelsListResult };
+  "outrigger/models/key": { params: ModelsKeyParams; result: ModelsKeyResult };
 }
 
 /** Notifications that the server sends. */
@@ -244,6 +246,12 @@ export interface Choice {
   /** Name by which an answer takes it. */
   id: string;
   label: string;
+}
+
+export interface Choice2 {
+  /** Why it was taken, for people. */
+  because: string;
+  model: string;
 }
 
 /** What the client takes. Left out: nothing; everything is then done by plain LSP. */
@@ -491,6 +499,24 @@ export interface Hunk {
   removed: Array<string>;
 }
 
+/** Where a key is, never what it is. */
+export type KeySource =
+  | {
+    from: "environment";
+    variable: string;
+  }
+  /** An editor handed it over, see `outrigger/models/key`. */
+  | {
+    from: "editor";
+  }
+  | {
+    from: "keyring";
+  }
+  /** A header of the settings stands in for it. */
+  | {
+    from: "header";
+  };
+
 /** List files, honouring ignore files. */
 export interface ListFiles {
   /** Only paths that match this glob, such as `**\/*.rs`. */
@@ -505,6 +531,15 @@ export type MergePolicy =
   | "auto"
   /** The merged text is proposed to a human. */
   | "ask";
+
+export interface Model {
+  /** Tokens of prompt and answer together. */
+  contextWindow?: number | null;
+  /** Whether a call's cost is known; else its tokens alone are counted. */
+  isPriced: boolean;
+  /** As a run takes it: `provider/model`. */
+  name: string;
+}
 
 /** One call of the model inside a run, counted from 1; a retry is a new call. */
 export type ModelCallId = number;
@@ -540,6 +575,42 @@ export interface ModelTurn {
   requestId?: string | null;
   stop: StopReason;
   usage: Usage;
+}
+
+/**
+ * `outrigger/models/key`: hands over a provider's key from the editor's secret store. It is kept in memory only, is part of
+ * no log and no file, counts before all others, and ends with the process: hand it over again after each start.
+ */
+export interface ModelsKeyParams {
+  /** Missing or empty: forget it. */
+  key?: string | null;
+  /** `anthropic`, `openai`, or a name from the user's settings. */
+  provider: string;
+}
+
+export interface ModelsKeyResult {
+  /** Whether there is a key from an editor now. */
+  held: boolean;
+  provider: string;
+}
+
+/** `outrigger/models/list`: what can answer, what is reachable, and what to set where nothing is. */
+export interface ModelsListParams {
+  /** Ask nobody but this machine. Otherwise each configured provider gets a request that costs nothing. */
+  offline?: boolean;
+}
+
+export interface ModelsListResult {
+  /** For people, when nothing is configured: how to get going. */
+  advice?: string | null;
+  /** The model of a run that names none; missing when nothing is configured. */
+  choice?: Choice2 | null;
+  /** The model that takes over when it cannot be reached. */
+  fallbackModel?: string | null;
+  /** The day of the table of prices, as `YYYY-MM-DD`. */
+  pricesOf: string;
+  /** In the order of choice. */
+  providers: Array<Provider>;
 }
 
 /** What a gate's run amounts to. Decided from the report, its validity and the exit status together. */
@@ -624,6 +695,40 @@ export interface Position {
   /** Column in UTF-8 bytes. */
   utf8: number;
 }
+
+export interface Provider {
+  baseUrl?: string | null;
+  /** Models that can be named: what it lists, else what is known of it. */
+  models: Array<Model>;
+  provider: string;
+  state: ProviderState;
+}
+
+export type ProviderState =
+  /** A key is there. */
+  | {
+    type: "configured";
+    key: KeySource;
+    reach: Reach;
+  }
+  /** A server on this machine answers. */
+  | {
+    type: "reachable";
+  }
+  /** A server on this machine does not answer. */
+  | {
+    type: "notRunning";
+  }
+  /** What to set: any of these variables. */
+  | {
+    type: "missing";
+    set: Array<string>;
+  }
+  /** The settings cannot be used: why. */
+  | {
+    type: "unusable";
+    why: string;
+  };
 
 export interface Question {
   /** Answers to offer, each with what it does. */
@@ -742,6 +847,21 @@ export type RangeKind =
   | "line"
   /** The tool gave a file. */
   | "file";
+
+/** What came of asking a provider for its list of models. */
+export type Reach =
+  | {
+    type: "notTried";
+  }
+  | {
+    type: "answers";
+  }
+  | {
+    type: "fails";
+    /** For people. */
+    advice: string;
+    kind: ModelErrorKind;
+  };
 
 /** A tool call with its arguments read, or why they could not be. */
 export type ReadCall = (

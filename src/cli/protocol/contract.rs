@@ -6,7 +6,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::protocol::{self, capabilities, change, document, error, method, question, run};
+use crate::protocol::{self, capabilities, change, document, error, method, models, question, run};
 
 const REFERENCE: &str = "#/$defs/";
 
@@ -110,6 +110,12 @@ impl Contract {
                 "DocumentReadParams",
                 "DocumentReadResult",
             );
+            types.received::<models::ListParams>("ModelsListParams");
+            types.sent::<models::ListResult>("ModelsListResult");
+            request(method::MODELS_LIST, "ModelsListParams", "ModelsListResult");
+            types.received::<models::KeyParams>("ModelsKeyParams");
+            types.sent::<models::KeyResult>("ModelsKeyResult");
+            request(method::MODELS_KEY, "ModelsKeyParams", "ModelsKeyResult");
         }
         {
             let mut notification = |name, params| {
