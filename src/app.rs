@@ -279,6 +279,14 @@ impl App {
         self.models.hand_over(provider, key);
     }
 
+    /// Every call of a real model is appended to this file from now on, as a script.
+    pub fn record_models_to(&self, file: PathBuf) {
+        self.models.configure(|config| ModelsConfig {
+            record: Some(file),
+            ..config
+        });
+    }
+
     fn configure_models(&self, loaded: &Loaded) {
         let settings = &loaded.settings;
         self.models.configure(|config| ModelsConfig {

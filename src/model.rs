@@ -334,12 +334,13 @@ impl Models {
                 .or_default()
                 .learn(estimated, turn.usage.input);
         }
+        let answer = answer.map_err(|failure| without_secrets(failure, endpoint));
         if let Some(path) = &config.record {
-            self.append(
-                path,
-                &record::line(request, &answer, timing, config.home.as_deref()),
-                &request.model,
-            )?;
+            let line = record::line(request, &answer, timing, config.home.as_deref());
+            // An answer that is paid for is not thrown away because of it.
+            if let Err(failure) = self.append(path, &line, &request.model) {
+                tracing::warn!("{}", failure.advice);
+            }
         }
         answer
     }
@@ -509,6 +510,18 @@ impl Models {
             )
         })
     }
+}
+
+/// What went to the provider as a secret may come back in its words, in no shape that anybody knows.
+fn without_secrets(mut failure: ModelFailure, endpoint: &Endpoint) -> ModelFailure {
+    const SHORTEST: usize = 8;
+    let key = endpoint.key.iter().map(Secret::reveal);
+    let headers = endpoint.headers.iter().map(|(_, value)| value.as_str());
+    for secret in key.chain(headers).filter(|text| text.len() >= SHORTEST) {
+        failure.raw = failure.raw.replace(secret, "***");
+        failure.advice = failure.advice.replace(secret, "***");
+    }
+    failure
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

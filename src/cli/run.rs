@@ -49,7 +49,7 @@ pub struct RunArguments {
     /// Read what the run shall do from a file.
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     file: Option<PathBuf>,
-    /// `provider/model` or `scripted:FILE` [default: the configured model].
+    /// `provider/model`, `scripted:FILE` or `replay:TRANSCRIPT` [default: the configured model].
     #[arg(long)]
     model: Option<String>,
     /// The model that takes over when the first cannot be reached.
@@ -76,6 +76,9 @@ pub struct RunArguments {
     /// Seconds without a sign of life after which what hangs is stopped; 0: never.
     #[arg(long, value_name = "SECONDS")]
     stall_timeout: Option<u64>,
+    /// Append every call of a real model to this file, as a script that `--model scripted:FILE` plays again.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     #[command(flatten)]
     attending: Attending,
 }
@@ -167,6 +170,12 @@ pub async fn run(arguments: RunArguments, open: &Open) -> anyhow::Result<u8> {
     let prompt = prompt(&arguments)?;
     let attending = &arguments.attending;
     let app = attending.workspace.open(open)?;
+    if let Some(file) = &arguments.record {
+        // Relative to where it was said, not to the workspace.
+        let file = std::path::absolute(file)
+            .with_context(|| format!("failed to find {}", file.display()))?;
+        app.record_models_to(file);
+    }
     let wish = RunWish {
         prompt,
         call: call(&arguments),

@@ -24,7 +24,7 @@ pub async fn list(server: &Server, params: Value) -> Result<ListResult> {
     let listing = session.app.models(asking).await;
     Ok(ListResult {
         advice: listing.choice.is_none().then(|| NO_MODEL.to_owned()),
-        choice: listing.choice.map(|choice| models::Choice {
+        choice: listing.choice.map(|choice| models::ChosenModel {
             model: choice.model,
             because: choice.because,
         }),

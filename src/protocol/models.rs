@@ -18,7 +18,7 @@ pub struct ListParams {
 pub struct ListResult {
     /// The model of a run that names none; missing when nothing is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub choice: Option<Choice>,
+    pub choice: Option<ChosenModel>,
     /// The model that takes over when it cannot be reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_model: Option<String>,
@@ -33,7 +33,7 @@ pub struct ListResult {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Choice {
+pub struct ChosenModel {
     pub model: String,
     /// Why it was taken, for people.
     pub because: String,

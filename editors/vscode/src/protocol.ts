@@ -248,7 +248,7 @@ export interface Choice {
   label: string;
 }
 
-export interface Choice2 {
+export interface ChosenModel {
   /** Why it was taken, for people. */
   because: string;
   model: string;
@@ -604,7 +604,7 @@ export interface ModelsListResult {
   /** For people, when nothing is configured: how to get going. */
   advice?: string | null;
   /** The model of a run that names none; missing when nothing is configured. */
-  choice?: Choice2 | null;
+  choice?: ChosenModel | null;
   /** The model that takes over when it cannot be reached. */
   fallbackModel?: string | null;
   /** The day of the table of prices, as `YYYY-MM-DD`. */
