@@ -18,6 +18,7 @@ pub mod hash;
 pub mod ids;
 pub mod input;
 pub mod merge;
+pub mod money;
 pub mod path;
 pub mod policy;
 pub mod question;

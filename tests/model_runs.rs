@@ -416,6 +416,31 @@ fn a_run_says_what_it_cost_and_how_much_came_from_the_cache() {
 }
 
 #[test]
+fn a_budget_of_money_is_read_before_each_call_and_can_be_raised() {
+    for (limit, about) in [("cost", "for this run"), ("dayCost", "for this day")] {
+        let provider = Provider::start(vec![
+            Answer::call("c1", "write", r#"{"path":"a.txt","content":"x\n"}"#),
+            Answer::text("Done."),
+        ]);
+        // A call costs 0.0024 dollars.
+        let mut job = Job::new(&provider, &format!("budget.{limit} = 0.002"));
+        job.start();
+        let question = job.blocker();
+        let title = question["title"].as_str().unwrap();
+        assert!(
+            title.contains("$0.0020") && title.contains(about),
+            "{title}"
+        );
+        assert_eq!(provider.asked().len(), 1, "the second call was not made");
+        let raise =
+            json!({"questionId": question["id"], "answer": {"type": "choice", "choice": "raise"}});
+        job.editor.request("outrigger/question/answer", raise);
+        assert_eq!(job.end()["outcome"], "succeeded");
+        job.editor.finish();
+    }
+}
+
+#[test]
 fn a_key_of_the_editor_goes_into_the_header_and_nowhere_else() {
     const KEY: &str = "unmistakable.Key-9fQ_72";
     let refused = openai_error(

@@ -70,6 +70,9 @@ pub struct RunArguments {
     /// Tokens after which the run asks whether to go on.
     #[arg(long, value_name = "TOKENS")]
     max_tokens: Option<u64>,
+    /// US dollars that the run may cost before it asks whether to go on; models without a known price count as nothing.
+    #[arg(long, value_name = "DOLLARS")]
+    max_cost: Option<f64>,
     /// Turns of the model after which the run asks whether to go on.
     #[arg(long, value_name = "TURNS")]
     max_turns: Option<u32>,
@@ -333,6 +336,7 @@ fn call(arguments: &RunArguments) -> Value {
             "activeS": arguments.max_seconds,
             "tokens": arguments.max_tokens,
             "iterations": arguments.max_turns,
+            "cost": arguments.max_cost,
         },
         "stall": {
             "timeoutS": arguments.stall_timeout,

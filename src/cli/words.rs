@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use anstyle::{AnsiColor, Style};
 
 use crate::kernel::conversation::Cost;
+use crate::kernel::money::Dollars;
 
 pub const BOLD: Style = Style::new().bold();
 pub const DIM: Style = Style::new().dimmed();
@@ -51,10 +52,9 @@ pub fn headline(text: &str, longest: usize) -> String {
 
 /// What calls cost, as far as it is known; `None` for what costs nothing.
 pub fn cost(cost: Cost) -> Option<String> {
-    let dollars = cost.micros.div_ceil(100);
     let mut text = String::new();
-    if dollars > 0 {
-        text = format!("${}.{:04}", dollars / 10_000, dollars % 10_000);
+    if cost.micros > 0 {
+        text = Dollars::from_micros(cost.micros).to_string();
     }
     if cost.unpriced_tokens > 0 {
         let and = if text.is_empty() { "" } else { ", and " };

@@ -13,6 +13,7 @@ use super::file::{FileNow, WriteOutcome};
 use super::finding::GateReport;
 use super::hash::ContentHash;
 use super::ids::{ChangeId, GateRoundId, ModelCallId, QuestionId, TimerId, ToolCallId};
+use super::money::Dollars;
 use super::path::RelPath;
 use super::policy::stall::StallPolicy;
 use super::question::{Answer, Question};
@@ -83,6 +84,15 @@ pub struct Budget {
     pub tokens: u64,
     /// Model calls that were answered; retries do not count.
     pub iterations: u32,
+    /// US dollars that the run may cost. Models without a known price count as nothing here; their tokens count above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Dollars>,
+    /// US dollars that all runs of its task may cost together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_cost: Option<Dollars>,
+    /// US dollars that all runs of a day (UTC) may cost together, in all workspaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub day_cost: Option<Dollars>,
 }
 
 impl Default for Budget {
@@ -91,6 +101,9 @@ impl Default for Budget {
             active_s: 900,
             tokens: 100_000,
             iterations: 50,
+            cost: None,
+            task_cost: None,
+            day_cost: None,
         }
     }
 }

@@ -187,8 +187,14 @@ export type BlockerReason =
 export interface Budget {
   /** Seconds of work; waiting for a human does not count. */
   activeS: number;
+  /** US dollars that the run may cost. Models without a known price count as nothing here; their tokens count above. */
+  cost?: Dollars | null;
+  /** US dollars that all runs of a day (UTC) may cost together, in all workspaces. */
+  dayCost?: Dollars | null;
   /** Model calls that were answered; retries do not count. */
   iterations: number;
+  /** US dollars that all runs of its task may cost together. */
+  taskCost?: Dollars | null;
   /** Input and output tokens together. */
   tokens: number;
 }
@@ -197,8 +203,14 @@ export interface Budget {
 export interface BudgetInput {
   /** Seconds of work; waiting for a human does not count. */
   activeS?: number;
+  /** US dollars that the run may cost. Models without a known price count as nothing here; their tokens count above. */
+  cost?: Dollars | null;
+  /** US dollars that all runs of a day (UTC) may cost together, in all workspaces. */
+  dayCost?: Dollars | null;
   /** Model calls that were answered; retries do not count. */
   iterations?: number;
+  /** US dollars that all runs of its task may cost together. */
+  taskCost?: Dollars | null;
   /** Input and output tokens together. */
   tokens?: number;
 }
@@ -350,6 +362,9 @@ export interface DocumentSaveResult {
   error?: string | null;
   saved: boolean;
 }
+
+/** US dollars; on the wire and in settings a number such as `0.25`. */
+export type Dollars = number;
 
 /** Change parts of an existing file, by `edits` or by `patch`. All changes are made, or none. */
 export interface EditFile {

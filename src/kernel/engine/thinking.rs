@@ -9,6 +9,7 @@ use crate::kernel::conversation::{
 use crate::kernel::effect::Effect;
 use crate::kernel::event::{ReadCall, RunEvent};
 use crate::kernel::ids::{ModelCallId, TimerId};
+use crate::kernel::money::Dollars;
 use crate::kernel::policy::budget::{self, Spent};
 use crate::kernel::policy::recovery::{self, Recovery, Tried};
 use crate::kernel::policy::{compaction, stitch};
@@ -60,10 +61,12 @@ pub fn call_model(run: &mut Run, frame: &mut Frame<'_>) {
         let draft = Draft {
             title: format!("The run has used its budget of {limit}"),
             detail: format!(
-                "So far: {} s of work, {} tokens, {} model turns.",
+                "So far: {} s of work, {} tokens, {} model turns, {} for the run, {} today.",
                 spent.active_ms / 1000,
                 spent.tokens,
-                spent.iterations
+                spent.iterations,
+                Dollars::from_micros(spent.cost_micros),
+                Dollars::from_micros(spent.day_micros),
             ),
             place: None,
             kind: QuestionKind::Budget { limit },
@@ -141,6 +144,9 @@ pub fn spent(run: &Run, frame: &Frame<'_>) -> Spent {
         active_ms: run.active_ms(frame.now),
         tokens: run.usage.total(),
         iterations: run.iterations,
+        cost_micros: run.cost.micros,
+        task_micros: run.spending.task_micros,
+        day_micros: run.spending.day_micros,
     }
 }
 
