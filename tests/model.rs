@@ -6,10 +6,14 @@
 mod client;
 #[path = "model/foreign.rs"]
 mod foreign;
+#[path = "model/fuzzed.rs"]
+mod fuzzed;
 #[path = "model/hostile.rs"]
 mod hostile;
 #[path = "model/installed.rs"]
 mod installed;
+#[path = "fuzz/model_stream.rs"]
+mod model_stream;
 #[path = "model/record_replay.rs"]
 mod record_replay;
 #[path = "model/recorded_errors.rs"]

@@ -163,7 +163,7 @@ async fn llmock_has_nothing_to_say_against_the_client() {
     });
     server.ready("/health").await;
     let clocks = Clocks {
-        first_event: Duration::from_millis(900),
+        first_event: Duration::from_secs(10),
         idle: Duration::from_millis(900),
         ..Clocks::LOCAL
     };
