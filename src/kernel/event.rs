@@ -190,6 +190,15 @@ pub struct Convention {
     pub text: String,
 }
 
+/// A part of what a model is told, with its size.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PromptPart {
+    /// `instructions` (with the project's own rules), `task`, `answers`, `results`, `notes`.
+    pub name: String,
+    pub bytes: u64,
+}
+
 /// Why gates run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -289,6 +298,9 @@ pub enum RunEvent {
     ModelCalled {
         call: ModelCallId,
         model: String,
+        /// What the prompt is made of, in its order: what stays the same from call to call comes first.
+        #[serde(default)]
+        prompt: Vec<PromptPart>,
     },
     /// A failed call will be repeated, or its turn changed: what is done about it and when.
     ModelRetried {

@@ -711,6 +711,13 @@ export interface Position {
   utf8: number;
 }
 
+/** A part of what a model is told, with its size. */
+export interface PromptPart {
+  bytes: number;
+  /** `instructions` (with the project's own rules), `task`, `answers`, `results`, `notes`. */
+  name: string;
+}
+
 export interface Provider {
   baseUrl?: string | null;
   /** Models that can be named: what it lists, else what is known of it. */
@@ -1102,6 +1109,8 @@ export type RunEvent =
     type: "modelCalled";
     call: ModelCallId;
     model: string;
+    /** What the prompt is made of, in its order: what stays the same from call to call comes first. */
+    prompt: Array<PromptPart>;
   }
   /** A failed call will be repeated, or its turn changed: what is done about it and when. */
   | {

@@ -122,6 +122,7 @@ pub fn call_model(run: &mut Run, frame: &mut Frame<'_>) {
         RunEvent::ModelCalled {
             call: run.last_call,
             model: model.clone(),
+            prompt: prompt::parts(&request),
         },
     );
     frame.perform(Effect::CallModel {
@@ -230,7 +231,7 @@ fn go_on(run: &mut Run, frame: &mut Frame<'_>, stop: &StopReason, grew: bool) {
         );
         return;
     }
-    if *stop == StopReason::ContextFull && !compact(run, None) {
+    if *stop == StopReason::ContextFull && !compact(run, frame, None) {
         let title =
             "The conversation fills the model's context and cannot be made shorter".to_owned();
         ask_about_model(run, frame, title, sizes(run));
@@ -329,7 +330,7 @@ fn recover(run: &mut Run, frame: &mut Frame<'_>, failure: &ModelFailure) {
                 .tokens
                 .and_then(|tokens| tokens.limit.zip(tokens.actual));
             let before = compaction::size(&run.messages);
-            if compact(run, limit) {
+            if compact(run, frame, limit) {
                 run.talk.compacted = true;
                 let after = compaction::size(&run.messages);
                 retried(
@@ -395,7 +396,7 @@ fn jitter(run: &Run) -> u64 {
 }
 
 /// Shortens the conversation: to two thirds of the limit where it is known, else to half. Whether it got shorter.
-fn compact(run: &mut Run, limit_of: Option<(u64, u64)>) -> bool {
+fn compact(run: &mut Run, frame: &Frame<'_>, limit_of: Option<(u64, u64)>) -> bool {
     let size = compaction::size(&run.messages);
     let target = match limit_of {
         Some((limit, actual)) if actual > 0 => {
@@ -404,7 +405,7 @@ fn compact(run: &mut Run, limit_of: Option<(u64, u64)>) -> bool {
         }
         _ => size / 2,
     };
-    match compaction::compact(&run.messages, &memo(run), target) {
+    match compaction::compact(&run.messages, &memo(run, frame), target) {
         Some(short) => {
             run.messages = short;
             // What was left out, the model has not read any more, but its changes may still rest on it: the hashes guard them.
@@ -415,7 +416,7 @@ fn compact(run: &mut Run, limit_of: Option<(u64, u64)>) -> bool {
 }
 
 /// What must survive of rounds that are left out.
-fn memo(run: &Run) -> String {
+fn memo(run: &Run, frame: &Frame<'_>) -> String {
     let mut memo = String::new();
     for item in &run.plan {
         memo.push_str(&format!(
@@ -432,6 +433,11 @@ fn memo(run: &Run) -> String {
     }
     for finding in run.new_findings().take(20) {
         memo.push_str(&format!("still rejected: {}\n", render::headline(finding)));
+    }
+    for id in &run.open_questions {
+        if let Some(question) = frame.questions.get(id) {
+            memo.push_str(&format!("the user is still asked: {}\n", question.title));
+        }
     }
     memo
 }

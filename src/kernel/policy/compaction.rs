@@ -9,6 +9,12 @@ use crate::kernel::conversation::{Block, Message, Role};
 /// Bytes of a result that stay when its middle goes.
 const ENDS: usize = 1024;
 
+/// Stands after the task in place of what was left out.
+const LEFT_OUT: &str = "[Earlier rounds were left out to save space. What matters of them:]\n";
+
+/// How the words of the user begin that come in the middle of a run.
+const USERS_WORDS: &str = "The user says:";
+
 /// A shorter conversation, or `None` when it cannot be made to fit `target` bytes and would not even be a tenth shorter.
 /// `memo` is said once, after the task.
 pub fn compact(messages: &[Message], memo: &str, target: usize) -> Option<Vec<Message>> {
@@ -34,7 +40,8 @@ pub fn size(messages: &[Message]) -> usize {
         .sum()
 }
 
-fn block_size(block: &Block) -> usize {
+/// Bytes of a block as it is sent.
+pub fn block_size(block: &Block) -> usize {
     match block {
         Block::Text { text, raw } | Block::Thinking { text, raw, .. } => {
             raw.as_ref().map_or(text.len(), String::len)
@@ -94,12 +101,10 @@ fn drop_rounds(messages: Vec<Message>, last: usize, memo: &str, target: usize) -
         return messages;
     };
     let mut task = task.clone();
-    task.blocks.push(Block::text(format!(
-        "[Earlier rounds were left out to save space. What matters of them:]\n{memo}"
-    )));
-    let mut budget = target.saturating_sub(size(std::slice::from_ref(&task)));
     let mut from = last.saturating_sub(1).min(rest.len());
-    budget = budget.saturating_sub(rest.get(from..).map_or(0, size));
+    let mut budget = target
+        .saturating_sub(size(std::slice::from_ref(&task)) + LEFT_OUT.len() + memo.len())
+        .saturating_sub(rest.get(from..).map_or(0, size));
     while from >= 2 {
         let round = rest.get(from - 2..from).map_or(0, size);
         if round > budget {
@@ -108,9 +113,29 @@ fn drop_rounds(messages: Vec<Message>, last: usize, memo: &str, target: usize) -
         budget -= round;
         from -= 2;
     }
+    let mut said = words_of_the_user(rest.get(..from).unwrap_or_default());
+    if !said.is_empty() {
+        said.insert_str(0, "\n");
+    }
+    task.blocks
+        .push(Block::text(format!("{LEFT_OUT}{memo}{said}")));
     std::iter::once(task)
         .chain(rest.iter().skip(from).cloned())
         .collect()
+}
+
+/// What the user has said in rounds that are left out: nobody else can say it again.
+fn words_of_the_user(left_out: &[Message]) -> String {
+    let said: Vec<&str> = left_out
+        .iter()
+        .filter(|message| message.role == Role::User)
+        .flat_map(|message| &message.blocks)
+        .filter_map(|block| match block {
+            Block::Text { text, .. } if text.starts_with(USERS_WORDS) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    said.join("\n")
 }
 
 /// Cuts the middle out of the last round's results, largest first, until it fits.
@@ -199,6 +224,25 @@ mod tests {
                 ([Block::ToolCall(call)], [Block::ToolResult { call: result, .. }]) if call.id == *result
             ));
         }
+    }
+
+    #[test]
+    fn words_of_the_user_outlive_their_round() {
+        let large = "x".repeat(10_000);
+        let mut messages = conversation(&["a", &large, "b", "last"]);
+        messages[2]
+            .blocks
+            .push(Block::text("The user says: keep the old name"));
+        let calls = "y".repeat(9_000);
+        if let Block::ToolCall(call) = &mut messages[1].blocks[0] {
+            call.arguments = calls;
+        }
+        let short = compact(&messages, "memo", 400).unwrap();
+        let all = format!("{short:?}");
+        assert!(
+            all.contains("keep the old name") && !all.contains("yyy"),
+            "{all}"
+        );
     }
 
     #[test]
