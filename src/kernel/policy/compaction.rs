@@ -115,7 +115,7 @@ fn drop_rounds(messages: Vec<Message>, last: usize, memo: &str, target: usize) -
     }
     let mut said = words_of_the_user(rest.get(..from).unwrap_or_default());
     if !said.is_empty() {
-        said.insert_str(0, "\n");
+        said.insert(0, '\n');
     }
     task.blocks
         .push(Block::text(format!("{LEFT_OUT}{memo}{said}")));
