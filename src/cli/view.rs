@@ -129,7 +129,10 @@ impl View {
                 format!(
                     "{}\n{}",
                     styled(BOLD, headline(&spec.prompt, LINE)),
-                    styled(DIM, format!("model {}", clean(&spec.model)))
+                    styled(
+                        DIM,
+                        format!("model {}{}", clean(&spec.model), no_real_model(&spec.model))
+                    )
                 ),
             )),
             RunEvent::ContextGathered { context, .. } => {
@@ -480,4 +483,15 @@ pub fn finding_lines(finding: &Finding) -> String {
 /// A row of a summary.
 pub fn told_row(name: &str, value: &str) -> String {
     format!("  {} {value}\n", styled(DIM, format!("{name:<11}")))
+}
+
+/// A model that is none is marked as what it is.
+fn no_real_model(model: &str) -> &'static str {
+    if model.starts_with("scripted:") {
+        " (a script, no network)"
+    } else if model.starts_with("replay:") {
+        " (a recording, no network)"
+    } else {
+        ""
+    }
 }
