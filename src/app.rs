@@ -424,6 +424,23 @@ impl App {
         self.state.transcript(run)
     }
 
+    /// Whether a run was ever started here, by this process or an earlier one.
+    pub fn has_trace_of(&self, run: &RunId) -> bool {
+        // Its start is on disk before anybody is told of it.
+        self.transcript(run).is_some_and(|path| path.exists())
+    }
+
+    /// The file in which a question may be answered; `None` for a question that no file can be called after.
+    pub fn answer_file(&self, question: &QuestionId) -> Option<PathBuf> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+        let name = question.as_str();
+        if name.starts_with('.') || !name.chars().all(plain) {
+            return None;
+        }
+        let folder = self.state_folder().join("answers");
+        Some(folder.join(format!("{name}.md")))
+    }
+
     /// The folder of the sidecar's own files about this workspace; the user's alone.
     pub fn state_folder(&self) -> &Path {
         self.state.path()

@@ -17,6 +17,7 @@ mod editor;
 mod edits;
 mod ending;
 mod errors;
+mod folders;
 mod framing;
 mod mend;
 mod message;
@@ -32,6 +33,7 @@ mod session;
 mod start;
 mod test_methods;
 mod transport;
+mod virtual_documents;
 mod writing;
 
 pub use ending::Ending;
@@ -61,16 +63,16 @@ impl Default for Options {
 /// Standard input or output cannot be used.
 pub async fn serve_stdio(options: Options, open_workspace: OpenWorkspace) -> io::Result<Ending> {
     let (input, output) = take_stdio()?;
-    let (service, socket, session) = server::build(open_workspace);
+    let (service, socket, folders) = server::build(open_workspace);
     let wires = Wires {
         input,
         output,
         body_limit: options.body_limit,
     };
     let park = async |_: &Ending| {
-        if let Some(session) = session.get() {
-            session.park().await;
-        }
+        let sessions = folders.all();
+        let parking = sessions.iter().map(|session| session.park());
+        futures::future::join_all(parking).await;
     };
     Ok(transport::serve(wires, service, socket, park).await)
 }

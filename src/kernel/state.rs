@@ -26,6 +26,13 @@ pub struct State {
     pub(super) progress: BTreeMap<RunId, Progress>,
 }
 
+impl State {
+    /// What clients were last told of all files.
+    pub fn shown_findings(&self) -> impl Iterator<Item = &Finding> {
+        self.published.values().flatten()
+    }
+}
+
 /// One step over one run: the time, the run's surroundings, and the effects so far.
 pub(super) struct Frame<'a> {
     pub now: Moment,

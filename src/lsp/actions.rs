@@ -181,7 +181,14 @@ fn run_to_fix(situation: &Situation<'_>) -> Option<CodeAction> {
         1 => "Fix with Outrigger".to_owned(),
         count => format!("Fix these {count} with Outrigger"),
     };
-    let command = command(commands::RUN, &title, json!({ "prompt": prompt }));
+    let command = command(
+        commands::RUN,
+        &title,
+        json!({
+            "prompt": prompt,
+            "folder": situation.root.folder_uri(),
+        }),
+    );
     Some(quick_fix(
         title,
         command,
@@ -202,6 +209,7 @@ fn run_to_change(situation: &Situation<'_>) -> Option<CodeAction> {
         end.line.saturating_add(1)
     };
     let passage = Passage {
+        folder: Some(situation.root.folder_uri().to_owned()),
         path: situation.path.clone(),
         first_line: start.line.saturating_add(1),
         last_line: last,

@@ -17,17 +17,20 @@ pub const CANCEL: &str = "outrigger.cancel";
 pub const RESUME: &str = "outrigger.resume";
 pub const ANSWER: &str = "outrigger.answer";
 
+/// Says what is open, and where it can be answered.
+pub const QUESTIONS: &str = "outrigger.questions";
 pub const REVERT: &str = "outrigger.revert";
 /// Opens a document in which an answer is written; saving it answers.
 pub const WRITE_ANSWER: &str = "outrigger.writeAnswer";
 /// Opens a document in which the prompt of a run is written; saving it starts the run.
 pub const WRITE_PROMPT: &str = "outrigger.writePrompt";
 
-pub const NAMES: [&str; 7] = [
+pub const NAMES: [&str; 8] = [
     RUN,
     CANCEL,
     RESUME,
     ANSWER,
+    QUESTIONS,
     REVERT,
     WRITE_ANSWER,
     WRITE_PROMPT,
@@ -47,6 +50,7 @@ pub enum Command {
         question: QuestionId,
         words: String,
     },
+    Questions,
     /// `None`: all of the run that ended last.
     Revert(Option<RevertParams>),
     WriteAnswer(QuestionId),
@@ -58,6 +62,9 @@ pub enum Command {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Passage {
+    /// Its workspace folder; needed where several have such a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     pub path: RelPath,
     /// 1-based, both included.
     pub first_line: u32,
@@ -75,6 +82,7 @@ pub fn read(name: &str, mut arguments: Vec<Value>) -> Result<Command, String> {
         CANCEL => read_run_id(CANCEL, &arguments).map(Command::Cancel),
         RESUME => read_run_id(RESUME, &arguments).map(Command::Resume),
         ANSWER => read_answer(arguments),
+        QUESTIONS => Ok(Command::Questions),
         REVERT => read_revert(arguments),
         WRITE_ANSWER => read_write_answer(&arguments),
         WRITE_PROMPT => match first(arguments) {
@@ -204,11 +212,13 @@ mod tests {
                 json!(["r.q1"]),
                 Command::WriteAnswer(QuestionId::new("r.q1")),
             ),
+            (QUESTIONS, json!([]), Command::Questions),
             (WRITE_PROMPT, json!([]), Command::WritePrompt(None)),
             (
                 WRITE_PROMPT,
                 json!([{"path": "é", "firstLine": 2, "lastLine": 3}]),
                 Command::WritePrompt(Some(Passage {
+                    folder: None,
                     path: RelPath::parse("é").unwrap(),
                     first_line: 2,
                     last_line: 3,

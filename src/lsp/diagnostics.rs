@@ -106,6 +106,16 @@ impl Diagnostics {
             .unwrap_or_default()
     }
 
+    /// What to publish so that the editor shows nothing of ours any more.
+    pub fn clear(&mut self) -> Vec<PublishDiagnosticsParams> {
+        let shown = std::mem::take(&mut self.files).into_values();
+        shown
+            .filter_map(|file| file.published)
+            .filter(|published| !published.diagnostics.is_empty())
+            .filter_map(|published| message(&published.uri, Vec::new(), None))
+            .collect()
+    }
+
     /// What to publish so that the editor shows the file as it is; nothing when it does already.
     pub fn refresh(
         &mut self,

@@ -12,18 +12,20 @@ use tower_lsp::jsonrpc::{Error, Result};
 
 use super::commands::Command;
 use super::errors::{error, gone};
+use super::folders::Folders;
 use super::models;
 use super::questions;
 use super::runs;
 use super::server::Server;
 use super::session::Session;
 use super::start::{start, taken};
+use super::virtual_documents;
 use super::writing;
 use crate::app::{EventsError, Undo, UndoError};
 use crate::kernel::effect::Reply;
 use crate::kernel::event::{RunOutcome, Steer};
 use crate::kernel::ids::{QuestionId, RunId};
-use crate::kernel::question::{Question, QuestionKind, QuestionState};
+use crate::kernel::question::{Question, QuestionState};
 use crate::kernel::run::Run;
 use crate::protocol::change::{
     ChangesParams, ChangesResult, DiffParams, DiffResult, RevertParams, RevertResult,
@@ -34,7 +36,7 @@ use crate::protocol::method;
 use crate::protocol::question::{self, AnswerParams, AnswerResult};
 use crate::protocol::run::{
     CancelParams, CancelResult, EventsParams, EventsResult, ListParams, ListResult, ResumeParams,
-    ResumeResult, StartResult, SteerParams, SteerResult,
+    ResumeResult, RunView, StartParams, StartResult, SteerParams, SteerResult,
 };
 
 /// Adds the methods.
@@ -54,6 +56,7 @@ pub fn add(builder: LspServiceBuilder<Server>) -> LspServiceBuilder<Server> {
         .custom_method(method::DOCUMENT_READ, document_read)
         .custom_method(method::MODELS_LIST, models::list)
         .custom_method(method::MODELS_KEY, models::key)
+        .custom_method(virtual_documents::METHOD, text_document_content)
 }
 
 /// Reads parameters. What LSP libraries send for "none" stands for an empty object.
@@ -70,17 +73,18 @@ pub(super) fn read<T: DeserializeOwned>(method: &str, params: Value) -> Result<T
 }
 
 async fn run_start(server: &Server, params: Value) -> Result<StartResult> {
-    start(server.session()?, read(method::RUN_START, params)?).await
+    let params: StartParams = read(method::RUN_START, params)?;
+    start(&*server.folders.named(params.folder.as_deref())?, params).await
 }
 
 async fn run_cancel(server: &Server, params: Value) -> Result<CancelResult> {
     let CancelParams { run_id } = read(method::RUN_CANCEL, params)?;
-    cancel(server.session()?, run_id).await
+    cancel(&*server.folders.of_run(&run_id)?, run_id).await
 }
 
 async fn run_steer(server: &Server, params: Value) -> Result<SteerResult> {
-    let session = server.session()?;
     let SteerParams { run_id, steer, by } = read(method::RUN_STEER, params)?;
+    let session = server.folders.of_run(&run_id)?;
     let words = match &steer {
         Steer::Message { text } => Some(("the message", text)),
         Steer::Model { model } => Some(("the model's name", model)),
@@ -100,14 +104,18 @@ async fn run_steer(server: &Server, params: Value) -> Result<SteerResult> {
 }
 
 async fn run_resume(server: &Server, params: Value) -> Result<ResumeResult> {
-    resume(server.session()?, read(method::RUN_RESUME, params)?).await
+    let params: ResumeParams = read(method::RUN_RESUME, params)?;
+    resume(&*server.folders.of_run(&params.run_id)?, params).await
 }
 
 async fn run_changes(server: &Server, params: Value) -> Result<ChangesResult> {
-    let session = server.session()?;
     let ChangesParams { run_id } = read(method::RUN_CHANGES, params)?;
-    let files = session.app.changes(run_id.clone()).await;
-    let files = files.map_err(|why| undo_error("list the run's changes", &why))?;
+    let files = in_its_folder(&server.folders, &run_id, async |session| {
+        session.app.changes(run_id.clone()).await
+    });
+    let files = files
+        .await?
+        .map_err(|why| undo_error("list the run's changes", &why))?;
     Ok(ChangesResult {
         run_id,
         files: files.into_iter().map(runs::changed_file).collect(),
@@ -115,9 +123,11 @@ async fn run_changes(server: &Server, params: Value) -> Result<ChangesResult> {
 }
 
 async fn run_diff(server: &Server, params: Value) -> Result<DiffResult> {
-    let session = server.session()?;
     let DiffParams { run_id } = read(method::RUN_DIFF, params)?;
-    let patch = session.app.diff(run_id.clone()).await;
+    let patch = in_its_folder(&server.folders, &run_id, async |session| {
+        session.app.diff(run_id.clone()).await
+    });
+    let patch = patch.await?;
     Ok(DiffResult {
         patch: patch.map_err(|why| undo_error("show the run's changes", &why))?,
         run_id,
@@ -125,44 +135,63 @@ async fn run_diff(server: &Server, params: Value) -> Result<DiffResult> {
 }
 
 async fn run_revert(server: &Server, params: Value) -> Result<RevertResult> {
-    revert(server.session()?, read(method::RUN_REVERT, params)?).await
+    revert(&server.folders, read(method::RUN_REVERT, params)?).await
 }
 
 async fn question_answer(server: &Server, params: Value) -> Result<AnswerResult> {
-    answer(server.session()?, read(method::QUESTION_ANSWER, params)?).await
+    let params: AnswerParams = read(method::QUESTION_ANSWER, params)?;
+    answer(&*server.folders.of_question(&params.question_id)?, params).await
 }
 
 /// Does what a command says; gives what the method of the same meaning gives.
-pub async fn execute(session: &Arc<Session>, command: Command) -> Result<Value> {
+pub async fn execute(folders: &Folders, command: Command) -> Result<Value> {
     match command {
-        Command::Run(params) => start(session, params).await.map(|result| json!(result)),
-        Command::Cancel(Some(run)) => cancel(session, run).await.map(|result| json!(result)),
-        Command::Cancel(None) => {
-            let run = the_one_run(session, |run| !run.parked).await?;
-            cancel(session, run).await.map(|result| json!(result))
+        Command::Run(params) => {
+            let session = folders.named(params.folder.as_deref())?;
+            start(&session, params).await.map(|result| json!(result))
+        }
+        Command::Cancel(run) => {
+            let (session, run) = match run {
+                Some(run) => (folders.of_run(&run)?, run),
+                None => the_one_run(folders, |run| !run.parked).await?,
+            };
+            cancel(&session, run).await.map(|result| json!(result))
         }
         Command::Resume(run) => {
-            let run_id = match run {
-                Some(run) => run,
-                None => the_one_run(session, |run| run.parked).await?,
+            let (session, run_id) = match run {
+                Some(run) => (folders.of_run(&run)?, run),
+                None => the_one_run(folders, |run| run.parked).await?,
             };
             let params = ResumeParams { run_id, by: None };
-            resume(session, params).await.map(|result| json!(result))
+            resume(&session, params).await.map(|result| json!(result))
         }
         Command::Revert(params) => {
             let params = match params {
                 Some(params) => params,
-                None => RevertParams::all_of(last_ended_run(session).await?),
+                None => RevertParams::all_of(last_ended_run(folders).await?),
             };
             let preview = params.preview;
-            let result = revert(session, params).await?;
+            let result = revert(folders, params).await?;
+            let session = folders.first()?;
             if !session.client.offer.events {
                 session.say(MessageType::INFO, runs::revert_in_words(&result, preview));
             }
             Ok(json!(result))
         }
+        Command::Questions => {
+            let params = question::ListParams::default();
+            let listed = list_questions(folders, params).await?;
+            let session = folders.first()?;
+            if !session.client.offer.questions {
+                let files = |id: &QuestionId| folders.of_question(id).ok()?.app.answer_file(id);
+                let text = questions::list_in_words(&listed.questions, files);
+                session.say(MessageType::INFO, text);
+            }
+            Ok(json!(listed))
+        }
         Command::WriteAnswer(question) => {
-            let asked = find_question(session, &question).await?;
+            let session = folders.of_question(&question)?;
+            let asked = find_question(&session, &question).await?;
             if asked.state != QuestionState::Open {
                 let message = format!("question {question} is not open any more");
                 return Err(error(ErrorKind::AlreadyAnswered, message));
@@ -171,18 +200,31 @@ pub async fn execute(session: &Arc<Session>, command: Command) -> Result<Value> 
                 let message = format!("question {question} takes no words; choose an answer");
                 return Err(error(ErrorKind::WrongAnswer, message));
             }
-            written_in(writing::open_answer(session, asked).await)
+            written_in(writing::open_answer(&session, asked).await)
         }
-        Command::WritePrompt(about) => written_in(writing::open_prompt(session, about).await),
-        Command::Answer(params) => answer(session, params).await.map(|result| json!(result)),
+        Command::WritePrompt(about) => {
+            let session = match &about {
+                None => folders.named(None)?,
+                Some(passage) => match passage.folder.as_deref() {
+                    Some(folder) => folders.named(Some(folder))?,
+                    None => folders.of_relative(&passage.path)?,
+                },
+            };
+            written_in(writing::open_prompt(&session, about).await)
+        }
+        Command::Answer(params) => {
+            let session = folders.of_question(&params.question_id)?;
+            answer(&session, params).await.map(|result| json!(result))
+        }
         Command::AnswerInWords { question, words } => {
-            let asked = find_question(session, &question).await?;
+            let session = folders.of_question(&question)?;
+            let asked = find_question(&session, &question).await?;
             let params = AnswerParams {
                 question_id: question,
                 answer: questions::answer_in_words(&asked, &words),
                 by: None,
             };
-            answer(session, params).await.map(|result| json!(result))
+            answer(&session, params).await.map(|result| json!(result))
         }
     }
 }
@@ -198,18 +240,43 @@ async fn resume(session: &Session, params: ResumeParams) -> Result<ResumeResult>
     }
 }
 
-async fn revert(session: &Session, params: RevertParams) -> Result<RevertResult> {
+async fn revert(folders: &Folders, params: RevertParams) -> Result<RevertResult> {
     let run = params.run_id.clone();
-    let undone = session.app.undo(Undo {
-        run: params.run_id,
-        step: params.step,
-        paths: params.paths,
-        hunks: params.hunks,
-        preview: params.preview,
+    let undone = in_its_folder(folders, &run, async |session| {
+        let undone = session.app.undo(Undo {
+            run: params.run_id.clone(),
+            step: params.step.clone(),
+            paths: params.paths.clone(),
+            hunks: params.hunks.clone(),
+            preview: params.preview,
+        });
+        undone.await
     });
-    let undone = undone.await;
+    let undone = undone.await?;
     let undone = undone.map_err(|why| undo_error("revert the run", &why))?;
     Ok(runs::reverted(run, undone))
+}
+
+/// Asks the folder of a run, or, for what only its ledger knows (a revert is undone by its own name), the first that knows.
+async fn in_its_folder<T>(
+    folders: &Folders,
+    run: &RunId,
+    ask: impl AsyncFn(&Session) -> std::result::Result<T, UndoError>,
+) -> Result<std::result::Result<T, UndoError>> {
+    let first = folders.of_run(run)?;
+    let told = ask(&first).await;
+    if !matches!(told, Err(UndoError::UnknownRun(_))) {
+        return Ok(told);
+    }
+    for session in folders.all() {
+        if !Arc::ptr_eq(&session, &first) {
+            let other = ask(&session).await;
+            if !matches!(other, Err(UndoError::UnknownRun(_))) {
+                return Ok(other);
+            }
+        }
+    }
+    Ok(told)
 }
 
 fn undo_error(what: &str, why: &UndoError) -> Error {
@@ -222,14 +289,18 @@ fn undo_error(what: &str, why: &UndoError) -> Error {
 }
 
 /// The run that is reverted when none is named.
-async fn last_ended_run(session: &Session) -> Result<RunId> {
-    let found = session.app.look(|state| {
-        // Ids sort by start time.
-        let mut runs = state.runs.values().rev();
-        let run = runs.find(|run| run.ended.is_some());
-        run.map(|run| run.id.clone())
-    });
-    found.await.map_err(|_| gone())?.ok_or_else(|| {
+async fn last_ended_run(folders: &Folders) -> Result<RunId> {
+    let mut last = None;
+    for session in folders.all() {
+        let found = session.app.look(|state| {
+            // Ids sort by start time.
+            let mut runs = state.runs.values().rev();
+            let run = runs.find(|run| run.ended.is_some());
+            run.map(|run| run.id.clone())
+        });
+        last = last.max(found.await.map_err(|_| gone())?);
+    }
+    last.ok_or_else(|| {
         let message = "no run of this process has ended; name the run to revert";
         error(ErrorKind::UnknownRun, message)
     })
@@ -273,18 +344,22 @@ async fn answer(session: &Session, params: AnswerParams) -> Result<AnswerResult>
 }
 
 /// The run that is meant when none is named: the only one that is not over and is `wanted`.
-async fn the_one_run(session: &Session, wanted: fn(&Run) -> bool) -> Result<RunId> {
-    let found = session.app.look(move |state| {
-        let runs = state.runs.values();
-        let found = runs.filter(|run| run.ended.is_none() && wanted(run));
-        found.map(|run| run.id.clone()).collect::<Vec<_>>()
-    });
-    let found = found.await.map_err(|_| gone())?;
+async fn the_one_run(folders: &Folders, wanted: fn(&Run) -> bool) -> Result<(Arc<Session>, RunId)> {
+    let mut found = Vec::new();
+    for session in folders.all() {
+        let runs = session.app.look(move |state| {
+            let runs = state.runs.values();
+            let found = runs.filter(|run| run.ended.is_none() && wanted(run));
+            found.map(|run| run.id.clone()).collect::<Vec<_>>()
+        });
+        let runs = runs.await.map_err(|_| gone())?;
+        found.extend(runs.into_iter().map(|run| (Arc::clone(&session), run)));
+    }
     match found.as_slice() {
-        [run] => Ok(run.clone()),
+        [one] => Ok(one.clone()),
         [] => Err(error(ErrorKind::UnknownRun, "there is no such run now")),
         several => {
-            let names: Vec<&str> = several.iter().map(RunId::as_str).collect();
+            let names: Vec<&str> = several.iter().map(|(_, run)| run.as_str()).collect();
             let message = format!(
                 "there are several such runs; name one of {}",
                 names.join(", ")
@@ -295,26 +370,43 @@ async fn the_one_run(session: &Session, wanted: fn(&Run) -> bool) -> Result<RunI
 }
 
 async fn run_list(server: &Server, params: Value) -> Result<ListResult> {
-    let session = server.session()?;
     let ListParams {} = read(method::RUN_LIST, params)?;
-    let app = session.app.clone();
-    let runs = session.app.look(move |state| {
-        // Ids sort by start time.
-        let runs = state.runs.values().rev();
-        runs.map(|run| runs::view(&app, run)).collect()
-    });
-    Ok(ListResult {
-        runs: runs.await.map_err(|_| gone())?,
-    })
+    let sessions = server.folders.all();
+    // Before anything is awaited, so that all are asked at the same time.
+    let asked: Vec<_> = sessions
+        .iter()
+        .map(|session| {
+            let app = session.app.clone();
+            let folder = (sessions.len() > 1).then(|| session.root.folder_uri().to_owned());
+            session.app.look(move |state| {
+                let runs = state.runs.values().rev();
+                let view = |run| RunView {
+                    folder: folder.clone(),
+                    ..runs::view(&app, run)
+                };
+                runs.map(view).collect::<Vec<_>>()
+            })
+        })
+        .collect();
+    if asked.is_empty() {
+        server.folders.first()?;
+    }
+    let mut runs = Vec::new();
+    for listed in asked {
+        runs.extend(listed.await.map_err(|_| gone())?);
+    }
+    // Ids sort by start time.
+    runs.sort_by(|one: &RunView, other| other.run_id.cmp(&one.run_id));
+    Ok(ListResult { runs })
 }
 
 async fn run_events(server: &Server, params: Value) -> Result<EventsResult> {
-    let session = server.session()?;
     let EventsParams {
         run_id,
         after_seq,
         limit,
     } = read(method::RUN_EVENTS, params)?;
+    let session = server.folders.of_run(&run_id)?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let page = session.app.events(run_id.clone(), after_seq, limit).await;
     let page = page.map_err(|why| {
@@ -337,96 +429,62 @@ async fn run_events(server: &Server, params: Value) -> Result<EventsResult> {
 }
 
 async fn question_list(server: &Server, params: Value) -> Result<question::ListResult> {
-    let session = server.session()?;
-    let question::ListParams { run_id, all } = read(method::QUESTION_LIST, params)?;
-    let named = run_id.clone();
-    let listed = session.app.look(move |state| {
-        if let Some(run) = run_id.as_ref()
-            && !state.runs.contains_key(run)
-        {
-            return None;
-        }
-        let mut questions: Vec<Question> = state
-            .questions
-            .values()
-            .filter(|question| all || question.state == QuestionState::Open)
-            .filter(|question| run_id.as_ref().is_none_or(|run| question.run == *run))
-            .cloned()
-            .collect();
-        questions.sort_by_key(|question| question.opened_at);
-        Some(questions)
-    });
-    let listed = listed.await.map_err(|_| gone())?;
-    // A run that ended in an earlier process is known by its transcript, and has nothing open.
-    let is_known = |run: &RunId| {
-        session
-            .app
-            .transcript(run)
-            .is_some_and(|path| path.exists())
+    list_questions(&server.folders, read(method::QUESTION_LIST, params)?).await
+}
+
+async fn list_questions(
+    folders: &Folders,
+    params: question::ListParams,
+) -> Result<question::ListResult> {
+    let question::ListParams { run_id, all } = params;
+    let sessions = match &run_id {
+        Some(run) => vec![folders.of_run(run)?],
+        None => folders.all(),
     };
-    match (listed, named) {
-        (None, Some(run)) if !is_known(&run) => Err(error(
-            ErrorKind::UnknownRun,
-            format!(
+    let mut questions = Vec::new();
+    for session in sessions {
+        let run = run_id.clone();
+        let listed = session.app.look(move |state| {
+            let is_known = run.as_ref().is_none_or(|run| state.runs.contains_key(run));
+            let listed = state
+                .questions
+                .values()
+                .filter(|question| all || question.state == QuestionState::Open)
+                .filter(|question| run.as_ref().is_none_or(|run| question.run == *run));
+            (is_known, listed.cloned().collect::<Vec<Question>>())
+        });
+        let (is_known, listed) = listed.await.map_err(|_| gone())?;
+        // A run that ended in an earlier process is known by its transcript, and has nothing open.
+        if let Some(run) = run_id.as_ref()
+            && !is_known
+            && !session.app.has_trace_of(run)
+        {
+            let message = format!(
                 "there is no run {run} in this workspace; list them with {}",
                 method::RUN_LIST
-            ),
-        )),
-        (listed, _) => Ok(question::ListResult {
-            questions: listed.unwrap_or_default(),
-        }),
+            );
+            return Err(error(ErrorKind::UnknownRun, message));
+        }
+        questions.extend(listed);
     }
+    questions.sort_by_key(|question| question.opened_at);
+    Ok(question::ListResult { questions })
 }
 
 async fn document_read(server: &Server, params: Value) -> Result<ReadResult> {
-    let session = server.session()?;
     let ReadParams { uri } = read(method::DOCUMENT_READ, params)?;
-    let unknown = |why: &str| {
-        let message = format!("failed to read {uri}: {why}");
-        error(ErrorKind::UnknownDocument, message)
-    };
-    let (id, side) = question_side(&uri).ok_or_else(|| {
-        unknown("the form is outrigger:/question/<questionId>/base|current|proposed")
-    })?;
-    let question = find_question(session, &id).await?;
-    let QuestionKind::Overwrite(overwrite) = question.kind else {
-        return Err(unknown("the question is not about overwriting a file"));
-    };
-    let text = match side {
-        Side::Base => overwrite.texts.base,
-        Side::Current => overwrite.texts.current,
-        Side::Proposed => overwrite.texts.proposed,
-    };
-    Ok(ReadResult {
-        // A file that is not there has nothing in it, which is what a diff shows.
-        text: text.as_deref().unwrap_or_default().to_owned(),
-        uri,
-    })
+    let text = virtual_documents::read(&server.folders, &uri).await?;
+    Ok(ReadResult { uri, text })
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Base,
-    Current,
-    Proposed,
+/// LSP 3.18: the same for clients that open documents of other schemes by themselves.
+async fn text_document_content(server: &Server, params: Value) -> Result<Value> {
+    let ReadParams { uri } = read(virtual_documents::METHOD, params)?;
+    let text = virtual_documents::read(&server.folders, &uri).await?;
+    Ok(json!({ "text": text }))
 }
 
-fn question_side(uri: &str) -> Option<(QuestionId, Side)> {
-    let decoded = percent_encoding::percent_decode_str(uri)
-        .decode_utf8()
-        .ok()?;
-    let rest = decoded.strip_prefix("outrigger:")?.trim_start_matches('/');
-    let (id, side) = rest.strip_prefix("question/")?.split_once('/')?;
-    let side = match side {
-        "base" => Side::Base,
-        "current" => Side::Current,
-        "proposed" => Side::Proposed,
-        _ => return None,
-    };
-    Some((QuestionId::new(id), side))
-}
-
-async fn find_question(session: &Session, id: &QuestionId) -> Result<Question> {
+pub async fn find_question(session: &Session, id: &QuestionId) -> Result<Question> {
     let wanted = id.clone();
     let found = session
         .app
@@ -455,31 +513,5 @@ mod tests {
         assert_eq!(error.data, Some(json!({"kind": "invalidParams"})));
         assert!(error.message.contains("runId"), "{error}");
         assert!(error.message.contains(method::RUN_CANCEL), "{error}");
-    }
-
-    #[test]
-    fn the_sides_of_an_overwrite_have_uris() {
-        let side = |uri: &str| question_side(uri).map(|(id, side)| (id.0, side));
-        let id = "run-1.q2".to_owned();
-        let rows = [
-            (
-                "outrigger:/question/run-1.q2/base",
-                Some((id.clone(), Side::Base)),
-            ),
-            (
-                "outrigger:///question/run-1.q2/current",
-                Some((id.clone(), Side::Current)),
-            ),
-            (
-                "outrigger:/question/run%2D1.q2/proposed",
-                Some((id, Side::Proposed)),
-            ),
-            ("outrigger:/question/run-1.q2/theirs", None),
-            ("outrigger:/run/run-1", None),
-            ("file:///question/x/base", None),
-        ];
-        for (uri, want) in rows {
-            assert_eq!(side(uri), want, "{uri}");
-        }
     }
 }

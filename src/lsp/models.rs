@@ -14,7 +14,7 @@ use crate::protocol::method;
 use crate::protocol::models::{self, KeyParams, KeyResult, ListParams, ListResult};
 
 pub async fn list(server: &Server, params: Value) -> Result<ListResult> {
-    let session = server.session()?;
+    let session = server.folders.first()?;
     let ListParams { offline } = read(method::MODELS_LIST, params)?;
     let asking = if offline {
         Asking::ThisMachineOnly
@@ -36,7 +36,7 @@ pub async fn list(server: &Server, params: Value) -> Result<ListResult> {
 
 /// The reply to a wrong request must not repeat the key, so the reader's own words are left out.
 pub async fn key(server: &Server, params: Value) -> Result<KeyResult> {
-    let session = server.session()?;
+    server.folders.first()?;
     let KeyParams { provider, key } = serde_json::from_value(params).map_err(|_| {
         let message = format!(
             "failed to read the parameters of {}: `provider` and `key` must be texts",
@@ -52,7 +52,9 @@ pub async fn key(server: &Server, params: Value) -> Result<KeyResult> {
     }
     let key = key.as_deref().and_then(Secret::new);
     let held = key.is_some();
-    session.app.hand_over_key(&provider, key);
+    for session in server.folders.all() {
+        session.app.hand_over_key(&provider, key.clone());
+    }
     Ok(KeyResult { provider, held })
 }
 

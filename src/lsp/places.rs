@@ -58,6 +58,16 @@ impl Root {
         }
     }
 
+    /// The folder as URI, as the client spells it.
+    pub fn folder_uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// Whether a URI, in whatever spelling, names this folder.
+    pub fn is_at(&self, uri: &str) -> bool {
+        Self::from_uri(uri).is_some_and(|other| other.path == self.path)
+    }
+
     /// The file of the workspace that a URI names; `None` for files elsewhere and documents without a file.
     pub fn relative(&self, uri: &str) -> Option<RelPath> {
         let path = file_path(uri)?;

@@ -1,5 +1,8 @@
 //! Questions in words that any client can show: what is asked, and which answers are offered as buttons and code actions.
 
+use std::path::PathBuf;
+
+use crate::kernel::ids::QuestionId;
 use crate::kernel::question::{Answer, Hunk, Question, QuestionKind};
 
 /// An answer that can be taken by choosing a title.
@@ -76,6 +79,35 @@ pub fn offers(question: &Question) -> Vec<Offer> {
         });
     }
     offers
+}
+
+/// The open questions, for people whose editor shows messages only. `file`: where an answer can be written.
+pub fn list_in_words(
+    questions: &[Question],
+    file: impl Fn(&QuestionId) -> Option<PathBuf>,
+) -> String {
+    if questions.is_empty() {
+        return "Outrigger: no question is open".to_owned();
+    }
+    let mut text = String::from("Outrigger asks:");
+    for question in questions {
+        text.push_str(&format!(
+            "\n{}: {}",
+            question.id,
+            as_title(&question.title, TITLE_LETTERS)
+        ));
+        let titles: Vec<String> = offers(question)
+            .into_iter()
+            .map(|offer| offer.title)
+            .collect();
+        if !titles.is_empty() {
+            text.push_str(&format!("\n  {}", titles.join(" | ")));
+        }
+        if let Some(file) = file(&question.id) {
+            text.push_str(&format!("\n  or write into {} and save", file.display()));
+        }
+    }
+    text
 }
 
 /// What a person means who types `words`: the choice with that id or label, else free text.

@@ -12,6 +12,7 @@ pub fn view(app: &App, run: &Run) -> RunView {
     let transcript = app.transcript(&run.id).unwrap_or_default();
     RunView {
         run_id: run.id.clone(),
+        folder: None,
         prompt: run.spec.prompt.clone(),
         engine: run.spec.engine,
         model: run.spec.model.clone(),

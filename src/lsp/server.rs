@@ -3,7 +3,11 @@
 //! Handlers of notifications post to the app before their first await: that is what keeps them in the order of arrival.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+
+use futures::future::join_all;
+use lsp_types::notification::ShowMessage;
 
 use lsp_types::{
     CodeActionParams, CodeActionResponse, DidChangeConfigurationParams,
@@ -11,6 +15,7 @@ use lsp_types::{
     DidSaveTextDocumentParams, ExecuteCommandParams, InitializeParams, InitializeResult,
     InitializedParams, LSPAny, NumberOrString, ServerInfo, Uri, WorkDoneProgressCancelParams,
 };
+use serde_json::Value;
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::{ClientSocket, LanguageServer, LspService};
 
@@ -20,6 +25,7 @@ use super::commands;
 use super::documents;
 use super::editor::Editor;
 use super::errors::error;
+use super::folders::Folders;
 use super::methods;
 use super::places::Root;
 use super::progress;
@@ -34,54 +40,61 @@ use crate::protocol::error::ErrorKind;
 pub struct Server {
     pub(super) editor: Editor,
     pub(super) test: TestMethods,
+    pub(super) folders: Arc<Folders>,
     open_workspace: OpenWorkspace,
-    session: Arc<OnceLock<Arc<Session>>>,
+    /// What the editor told at the start, for folders that are opened later.
+    greeting: OnceLock<Greeting>,
 }
 
-/// Where the session will be, once there is one.
-pub type SessionPlace = Arc<OnceLock<Arc<Session>>>;
+struct Greeting {
+    client: Capabilities,
+    settings: Option<Value>,
+    has_begun: AtomicBool,
+}
 
-/// The service with all its methods, the socket by which it talks to the editor, and its session to come.
-pub fn build(open_workspace: OpenWorkspace) -> (LspService<Server>, ClientSocket, SessionPlace) {
-    let session = SessionPlace::default();
+/// The service with all its methods, the socket by which it talks to the editor, and its folders to come.
+pub fn build(open_workspace: OpenWorkspace) -> (LspService<Server>, ClientSocket, Arc<Folders>) {
+    let folders = Arc::<Folders>::default();
     let builder = LspService::build(|client| Server {
         editor: Editor::new(client),
         test: TestMethods::default(),
+        folders: Arc::clone(&folders),
         open_workspace,
-        session: Arc::clone(&session),
+        greeting: OnceLock::new(),
     });
     let builder = methods::add(builder)
         .custom_method("window/workDoneProgress/cancel", Server::progress_cancelled);
     let (service, socket) = test_methods::add(builder).finish();
-    (service, socket, session)
+    (service, socket, folders)
 }
 
 impl Server {
-    /// The session.
-    ///
-    /// # Errors
-    /// `initialize` has not opened a workspace.
-    pub(super) fn session(&self) -> Result<&Arc<Session>> {
-        self.session.get().ok_or_else(|| {
-            error(
-                ErrorKind::NoWorkspace,
-                "no workspace folder is open; open one and start the server again",
-            )
-        })
+    /// The file of a workspace folder that a URI names, for what is said about documents: others do not concern us.
+    fn file(&self, uri: &Uri) -> Option<(Arc<Session>, RelPath)> {
+        self.folders.file(uri.as_str())
     }
 
-    /// The file of the workspace that a URI names, for what is said about documents: others do not concern us.
-    fn file(&self, uri: &Uri) -> Option<(&Arc<Session>, RelPath)> {
-        let session = self.session.get()?;
-        let path = session.root.relative(uri.as_str())?;
-        Some((session, path))
+    /// Opens a folder, with a session of its own.
+    fn open(&self, root: Root, greeting: &Greeting) -> Result<Arc<Session>> {
+        let opened = (self.open_workspace)(Path::new(root.path()))
+            .map_err(|why| error(ErrorKind::Storage, why))?;
+        if let Some(settings) = greeting.settings.clone() {
+            opened
+                .app
+                .set_editor_settings(EditorSettings::Initial(settings));
+        }
+        let session = Session::new(opened, root, greeting.client.clone(), self.editor.clone());
+        self.folders.add(Arc::clone(&session));
+        Ok(session)
     }
 
     async fn progress_cancelled(&self, params: WorkDoneProgressCancelParams) {
         let NumberOrString::String(token) = params.token else {
             return;
         };
-        if let (Some(session), Some(run)) = (self.session.get(), progress::run_of(&token)) {
+        let run = progress::run_of(&token);
+        let of_run = run.and_then(|run| Some((self.folders.of_run(&run).ok()?, run)));
+        if let Some((session, run)) = of_run {
             // The run's end is told by its progress; nobody waits here.
             drop(session.app.cancel(run, session.client.client.clone()));
         }
@@ -91,17 +104,28 @@ impl Server {
 impl LanguageServer for Server {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
         let client = Capabilities::negotiate(&params);
-        let root = find_root(&params)?;
-        let opened = (self.open_workspace)(Path::new(root.path()))
-            .map_err(|why| error(ErrorKind::Storage, why))?;
-        if let Some(options) = params.initialization_options {
-            let settings = EditorSettings::Initial(options);
-            opened.app.set_editor_settings(settings);
-        }
         let capabilities = client.server();
-        let session = Session::new(opened, root, client, self.editor.clone());
-        // A second `initialize` is refused before it comes here.
-        let _ = self.session.set(session);
+        let mut roots = find_roots(&params)?.into_iter();
+        let greeting = self.greeting.get_or_init(|| Greeting {
+            client,
+            settings: params.initialization_options,
+            has_begun: AtomicBool::new(false),
+        });
+        if let Some(first) = roots.next() {
+            self.open(first, greeting)?;
+        }
+        for root in roots {
+            // The others are served all the same; messages are shown from now on.
+            let path = root.path().to_owned();
+            if let Err(why) = self.open(root, greeting) {
+                tracing::error!("failed to open {path}: {}", why.message);
+                let message = format!("Outrigger: failed to open {path}: {}", why.message);
+                self.editor.notify::<ShowMessage>(ShowMessageParams {
+                    typ: MessageType::ERROR,
+                    message,
+                });
+            }
+        }
         Ok(InitializeResult {
             capabilities,
             server_info: Some(ServerInfo {
@@ -113,34 +137,65 @@ impl LanguageServer for Server {
     }
 
     async fn initialized(&self, _params: InitializedParams) {
-        if let Some(session) = self.session.get() {
+        if let Some(greeting) = self.greeting.get() {
+            greeting.has_begun.store(true, Ordering::SeqCst);
+        }
+        for session in self.folders.all() {
             session.begin();
         }
     }
 
     async fn shutdown(&self) -> Result<()> {
-        if let Some(session) = self.session.get() {
-            session.abandon_progress().await;
-            // Answered at once: some editors do not wait before they send `exit`, which is where parking is waited for.
-            let session = Arc::clone(session);
+        let sessions = self.folders.all();
+        join_all(sessions.iter().map(|session| session.abandon_progress())).await;
+        // Answered at once: some editors do not wait before they send `exit`, which is where parking is waited for.
+        for session in sessions {
             tokio::spawn(async move { session.park().await });
         }
         Ok(())
     }
 
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
-        let Some(session) = self.session.get() else {
-            return;
-        };
         // Some editors send our section, others all sections.
         let mut settings = params.settings;
         if let Some(ours) = settings.get_mut(env!("CARGO_PKG_NAME")) {
             settings = ours.take();
         }
-        session
-            .app
-            .set_editor_settings(EditorSettings::Current(settings));
-        session.tell_problems_of_settings();
+        for session in self.folders.all() {
+            session
+                .app
+                .set_editor_settings(EditorSettings::Current(settings.clone()));
+            session.tell_problems_of_settings();
+        }
+    }
+
+    async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {
+        for folder in params.event.removed {
+            if let Some(session) = self.folders.remove(folder.uri.as_str()) {
+                session.leave();
+                tokio::spawn(async move { session.park().await });
+            }
+        }
+        let Some(greeting) = self.greeting.get() else {
+            return;
+        };
+        for folder in params.event.added {
+            let uri = folder.uri.as_str();
+            let Some(root) = Root::from_uri(uri).filter(|_| !self.folders.has(uri)) else {
+                continue;
+            };
+            match self.open(root, greeting) {
+                Ok(session) if greeting.has_begun.load(Ordering::SeqCst) => session.begin(),
+                Ok(_) => {}
+                Err(why) => {
+                    let message = format!("Outrigger: failed to open {uri}: {}", why.message);
+                    self.editor.notify::<ShowMessage>(ShowMessageParams {
+                        typ: MessageType::ERROR,
+                        message,
+                    });
+                }
+            }
+        }
     }
 
     async fn did_open(&self, params: DidOpenTextDocumentParams) {
@@ -199,36 +254,52 @@ impl LanguageServer for Server {
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<LSPAny>> {
-        let session = self.session()?;
         let command = commands::read(&params.command, params.arguments)
             .map_err(|why| error(ErrorKind::InvalidParams, why))?;
-        methods::execute(session, command).await.map(Some)
+        methods::execute(&self.folders, command).await.map(Some)
     }
 }
 
-/// The first workspace folder, else the root, else the folder in which we were started, which is how simple clients say it.
-fn find_root(params: &InitializeParams) -> Result<Root> {
+/// The workspace folders, else the root, else the folder in which we were started, which is how simple clients say it.
+fn find_roots(params: &InitializeParams) -> Result<Vec<Root>> {
     let folders = params.workspace_folders.iter().flatten();
-    let mut named = folders.map(|folder| &folder.uri);
+    let mut named: Vec<&Uri> = folders.map(|folder| &folder.uri).collect();
     #[expect(deprecated, reason = "older clients name no workspace folders")]
-    let uri = named.next().or(params.root_uri.as_ref());
-    if let Some(uri) = uri {
-        return Root::from_uri(uri.as_str()).ok_or_else(|| {
-            let message = format!("{} is not a folder on this machine's disk", uri.as_str());
-            error(ErrorKind::NoWorkspace, message)
-        });
+    if named.is_empty() {
+        named.extend(params.root_uri.as_ref());
+    }
+    let mut roots: Vec<Root> = Vec::new();
+    for uri in named {
+        match Root::from_uri(uri.as_str()) {
+            Some(root) if roots.iter().any(|known| known.is_at(uri.as_str())) => drop(root),
+            Some(root) => roots.push(root),
+            // Of several, those that are elsewhere (on another machine, in memory) are not ours to serve.
+            None => tracing::warn!("{} is not a folder on this machine's disk", uri.as_str()),
+        }
+    }
+    if !roots.is_empty() {
+        return Ok(roots);
+    }
+    #[expect(deprecated, reason = "older clients name no workspace folders")]
+    let elsewhere = params.root_uri.as_ref().or_else(|| {
+        let folders = params.workspace_folders.as_ref()?;
+        folders.first().map(|folder| &folder.uri)
+    });
+    if let Some(uri) = elsewhere {
+        let message = format!("{} is not a folder on this machine's disk", uri.as_str());
+        return Err(error(ErrorKind::NoWorkspace, message));
     }
     let folder = std::env::current_dir().ok();
     let folder = folder
         .as_deref()
         .and_then(Path::to_str)
         .filter(|folder| *folder != "/");
-    folder
-        .map(|folder| Root::from_path(&folder.replace(std::path::MAIN_SEPARATOR, "/")))
-        .ok_or_else(|| {
-            error(
-                ErrorKind::NoWorkspace,
-                "the editor names no workspace folder; open one",
-            )
-        })
+    let root =
+        folder.map(|folder| Root::from_path(&folder.replace(std::path::MAIN_SEPARATOR, "/")));
+    root.map(|root| vec![root]).ok_or_else(|| {
+        error(
+            ErrorKind::NoWorkspace,
+            "the editor names no workspace folder; open one",
+        )
+    })
 }

@@ -63,7 +63,7 @@ struct Shown {
     diagnostics: Diagnostics,
     questions: BTreeMap<QuestionId, ShownQuestion>,
     progress: BTreeMap<RunId, RunProgress>,
-    /// The server is about to end: no progress begins any more.
+    /// The server, or the folder, is about to end: nothing begins any more.
     is_closing: bool,
     /// Interrupted runs that were shown.
     parked: BTreeSet<RunId>,
@@ -224,8 +224,26 @@ impl Session {
     }
 
     fn refresh(&self, shown: &mut Shown, path: &RelPath) {
+        if shown.is_closing {
+            return;
+        }
         for message in shown.diagnostics.refresh(path, &self.root, &self.client) {
             self.editor.notify::<PublishDiagnostics>(message);
+        }
+    }
+
+    /// The editor has closed the folder: what it is shown of it goes.
+    pub fn leave(&self) {
+        let mut shown = self.shown();
+        shown.is_closing = true;
+        for message in shown.diagnostics.clear() {
+            self.editor.notify::<PublishDiagnostics>(message);
+        }
+        let asked = shown.questions.values_mut();
+        let asked: Vec<Id> = asked.filter_map(|question| question.asked.take()).collect();
+        drop(shown);
+        for id in asked {
+            self.editor.withdraw(&id);
         }
     }
 

@@ -34,17 +34,6 @@ const QUOTED_LINES: usize = 200;
 /// Starts the line above which the user writes.
 const MARK: &str = "# --- Outrigger:";
 
-/// The file in which a question is answered; `None` for a question that no file can be called after.
-pub fn answer_file(session: &Session, question: &QuestionId) -> Option<PathBuf> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    let name = question.as_str();
-    if name.starts_with('.') || !name.chars().all(plain) {
-        return None;
-    }
-    let folder = session.app.state_folder().join("answers");
-    Some(folder.join(format!("{name}.md")))
-}
-
 /// Opens a document for the answer to an open question; gives its file.
 ///
 /// # Errors
@@ -63,7 +52,9 @@ pub async fn offer_answer_file(
     session: &Arc<Session>,
     question: Question,
 ) -> Result<PathBuf, String> {
-    let file = answer_file(session, &question.id)
+    let file = session
+        .app
+        .answer_file(&question.id)
         .ok_or_else(|| format!("question {} cannot be answered by a file", question.id))?;
     let text = answer_document(&question);
     make(&file, &text).await?;
@@ -122,6 +113,7 @@ async fn quote(session: &Session, passage: &Passage) -> String {
 
 fn quoted(passage: &Passage, text: &str) -> String {
     let Passage {
+        folder: _,
         path,
         first_line,
         last_line,
@@ -343,6 +335,7 @@ mod tests {
     #[test]
     fn a_passage_is_quoted_by_its_lines() {
         let passage = |first_line, last_line| Passage {
+            folder: None,
             path: RelPath::parse("é.rs").unwrap(),
             first_line,
             last_line,

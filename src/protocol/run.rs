@@ -17,6 +17,9 @@ use crate::kernel::tool::PlanItem;
 pub struct StartParams {
     /// What the run shall do.
     pub prompt: String,
+    /// The workspace folder, by its URI, path or last name, where several are open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// Default: the configured one, as for all that follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<Engine>,
@@ -45,6 +48,7 @@ impl StartParams {
     pub fn with_prompt(prompt: String) -> Self {
         Self {
             prompt,
+            folder: None,
             engine: None,
             model: None,
             fallback_model: None,
@@ -126,6 +130,9 @@ pub struct ListResult {
 #[serde(rename_all = "camelCase")]
 pub struct RunView {
     pub run_id: RunId,
+    /// URI of its workspace folder, where several are open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     pub prompt: String,
     pub engine: Engine,
     pub model: String,

@@ -72,18 +72,20 @@ impl Session {
             );
             if self.client.show_document {
                 titles.push(WRITE.to_owned());
-            } else if let Some(path) = writing::answer_file(self, &question.id) {
+            }
+            if let Some(path) = self.app.answer_file(&question.id) {
                 hint.push_str(&format!(", or write it into {} and save", path.display()));
-                let (session, question) = (Arc::clone(self), question.clone());
-                tokio::spawn(async move {
-                    if let Err(why) = writing::offer_answer_file(&session, question).await {
-                        tracing::warn!("failed to offer a file for the answer: {why}");
-                    }
-                });
             }
             hint.push_str(".)");
             message.push_str(&hint);
         }
+        // The last rung: an editor that shows none of this still saves files, and so does anybody else.
+        let (session, question) = (Arc::clone(self), question.clone());
+        tokio::spawn(async move {
+            if let Err(why) = writing::offer_answer_file(&session, question).await {
+                tracing::warn!("failed to offer a file for the answer: {why}");
+            }
+        });
         self.ask_with_buttons(message, titles.into_iter())
     }
 
