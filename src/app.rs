@@ -361,6 +361,11 @@ impl App {
         self.post(actor::Post::Document(path, news));
     }
 
+    /// Others have made, renamed or deleted these files or folders; the app looks itself.
+    pub fn files_changed(&self, paths: Vec<RelPath>) {
+        self.post(actor::Post::Files(paths));
+    }
+
     /// Looks at the state, after everything posted before.
     pub fn look<T: Send + 'static>(
         &self,

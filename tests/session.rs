@@ -9,6 +9,8 @@
 
 mod support;
 
+#[path = "session/folders.rs"]
+mod folders;
 #[path = "session/steering.rs"]
 mod steering;
 #[path = "session/undo.rs"]

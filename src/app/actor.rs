@@ -46,6 +46,8 @@ pub enum Post {
     /// Says whether there was somebody to take the order.
     Edit(EditOrder, oneshot::Sender<bool>),
     AwaitText(RelPath, Arc<str>, oneshot::Sender<bool>),
+    /// Others have made, renamed or deleted these.
+    Files(Vec<RelPath>),
     /// Something that the run waits for lives.
     Life(RunId),
     Tick,
@@ -185,6 +187,12 @@ impl Actor {
                     reply,
                 });
                 self.tell_watches(&path);
+            }
+            Post::Files(paths) => {
+                let root = self.performer.workspace.root().to_owned();
+                let is_there = |path: &RelPath| root.join(path.as_str()).symlink_metadata().is_ok();
+                let (there, gone) = paths.into_iter().partition(is_there);
+                self.take(Stimulus::Files { there, gone });
             }
             Post::Life(run) => self.take(Stimulus::Life { run }),
             Post::Tick => self.take(Stimulus::Tick),

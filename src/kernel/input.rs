@@ -29,6 +29,11 @@ pub enum Stimulus {
     Life { run: RunId },
     /// Time passes.
     Tick,
+    /// Files that were made, renamed or deleted by others, folders among them, as they are now.
+    Files {
+        there: Vec<RelPath>,
+        gone: Vec<RelPath>,
+    },
     /// The editor said something about a document. Not part of any run's facts: what a run sees of it is.
     Document { path: RelPath, news: DocumentNews },
 }

@@ -1,6 +1,6 @@
 //! The state of one workspace, and the frame in which every decision is made.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::effect::{Effect, Progress};
@@ -21,6 +21,8 @@ pub struct State {
     pub documents: Overlay,
     /// Requests that are answered when their run has stopped.
     pub(super) stop_requests: Vec<(RunId, RequestId)>,
+    /// Files and folders that were deleted since the gates last looked: nothing shows on them.
+    pub(super) gone: BTreeSet<RelPath>,
     /// What clients were last told, so that only changes are said.
     pub(super) published: BTreeMap<RelPath, Vec<Finding>>,
     pub(super) progress: BTreeMap<RunId, Progress>,
@@ -30,6 +32,17 @@ impl State {
     /// What clients were last told of all files.
     pub fn shown_findings(&self) -> impl Iterator<Item = &Finding> {
         self.published.values().flatten()
+    }
+}
+
+impl State {
+    /// Whether a file, or a folder above it, was deleted since the gates last looked.
+    pub(super) fn is_gone(&self, path: &RelPath) -> bool {
+        let below = |gone: &RelPath| {
+            let rest = path.as_str().strip_prefix(gone.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.gone.iter().any(below)
     }
 }
 

@@ -36,6 +36,13 @@ pub fn step(state: &mut State, input: Input) -> Vec<Effect> {
             // A token of the model is no reason to look at everything that is shown.
             return Vec::new();
         }
+        Stimulus::Files { there, gone } => {
+            for path in there {
+                state.gone.remove(&path);
+            }
+            state.gone.extend(gone);
+            Vec::new()
+        }
         Stimulus::Tick => return tick(state, input.at),
         Stimulus::Document { path, news } => {
             on_document(state, path, news);
@@ -98,6 +105,9 @@ fn on_fact(state: &mut State, now: Moment, id: &RunId, event: RunEvent) -> Vec<E
     } = &event
     {
         mark_answered(&mut frame, question, answer, by);
+    }
+    if matches!(event, RunEvent::GatesReported { .. }) {
+        state.gone.clear();
     }
     let was_over = run.ended.is_some();
     run.last_life = now;
@@ -208,6 +218,9 @@ fn show(state: &mut State, effects: &mut Vec<Effect>) {
         let Some(path) = finding.file().and_then(|file| file.workspace()) else {
             continue;
         };
+        if state.is_gone(path) {
+            continue;
+        }
         let list = by_file.entry(path.clone()).or_default();
         if !list.contains(finding) {
             list.push(finding.clone());

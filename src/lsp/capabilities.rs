@@ -2,9 +2,13 @@
 
 use lsp_types::{
     ClientCapabilities, CodeActionKind, CodeActionOptions, CodeActionProviderCapability,
-    DiagnosticTag, ExecuteCommandOptions, InitializeParams, PositionEncodingKind, SaveOptions,
-    ServerCapabilities, TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
-    TextDocumentSyncSaveOptions,
+    DiagnosticTag, DidChangeWatchedFilesRegistrationOptions, ExecuteCommandOptions,
+    FileOperationFilter, FileOperationPattern, FileOperationRegistrationOptions, FileSystemWatcher,
+    GlobPattern, InitializeParams, OneOf, PositionEncodingKind, Registration, RegistrationParams,
+    SaveOptions, ServerCapabilities, TextDocumentSyncCapability, TextDocumentSyncKind,
+    TextDocumentSyncOptions, TextDocumentSyncSaveOptions, WatchKind,
+    WorkspaceFileOperationsServerCapabilities, WorkspaceFoldersServerCapabilities,
+    WorkspaceServerCapabilities,
 };
 use serde_json::json;
 
@@ -29,6 +33,8 @@ pub struct Capabilities {
     /// Code actions may be more than commands.
     pub action_literals: bool,
     pub diagnostics: DiagnosticSupport,
+    /// It watches files for servers that ask for it.
+    pub watches_files: bool,
     /// What it takes of our own protocol.
     pub offer: ClientOffer,
 }
@@ -73,8 +79,28 @@ impl Capabilities {
             action_literals: actions
                 .is_some_and(|actions| actions.code_action_literal_support.is_some()),
             diagnostics: diagnostic_support(client),
+            watches_files: workspace
+                .and_then(|workspace| workspace.did_change_watched_files.as_ref())
+                .is_some_and(|watching| is(watching.dynamic_registration)),
             offer: client_offer(client),
         }
+    }
+
+    /// What we ask for once the client is ready: to hear of files that come and go. What is in them we look at ourselves.
+    pub fn registration(&self) -> Option<RegistrationParams> {
+        let watchers = DidChangeWatchedFilesRegistrationOptions {
+            watchers: vec![FileSystemWatcher {
+                glob_pattern: GlobPattern::String("**/*".to_owned()),
+                kind: Some(WatchKind::Create | WatchKind::Delete),
+            }],
+        };
+        self.watches_files.then(|| RegistrationParams {
+            registrations: vec![Registration {
+                id: "outrigger-files".to_owned(),
+                method: "workspace/didChangeWatchedFiles".to_owned(),
+                register_options: serde_json::to_value(watchers).ok(),
+            }],
+        })
     }
 
     /// What we can do, in the answer to `initialize`.
@@ -110,9 +136,37 @@ impl Capabilities {
                 commands: commands::NAMES.map(str::to_owned).to_vec(),
                 ..ExecuteCommandOptions::default()
             }),
+            workspace: Some(WorkspaceServerCapabilities {
+                workspace_folders: Some(WorkspaceFoldersServerCapabilities {
+                    supported: Some(true),
+                    change_notifications: Some(OneOf::Left(true)),
+                }),
+                file_operations: Some(file_operations()),
+            }),
             experimental: Some(json!({ "outrigger": server_offer() })),
             ..ServerCapabilities::default()
         }
+    }
+}
+
+/// We hear of what was done to files and folders anywhere in the workspace.
+fn file_operations() -> WorkspaceFileOperationsServerCapabilities {
+    let everywhere = || {
+        Some(FileOperationRegistrationOptions {
+            filters: vec![FileOperationFilter {
+                scheme: Some("file".to_owned()),
+                pattern: FileOperationPattern {
+                    glob: "**/*".to_owned(),
+                    ..FileOperationPattern::default()
+                },
+            }],
+        })
+    };
+    WorkspaceFileOperationsServerCapabilities {
+        did_create: everywhere(),
+        did_rename: everywhere(),
+        did_delete: everywhere(),
+        ..WorkspaceFileOperationsServerCapabilities::default()
     }
 }
 
@@ -225,6 +279,7 @@ mod tests {
                 versions: Versions::Unchecked,
                 action_literals: false,
                 diagnostics: DiagnosticSupport::default(),
+                watches_files: false,
                 offer: ClientOffer::default(),
             }
         );

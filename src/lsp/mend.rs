@@ -1,12 +1,16 @@
-//! What clients send not quite as they should, made right before strict readers see it.
+//! What clients send not quite as they should, made right before strict readers see it; and the last touch to answers.
 //!
 //! * URIs that are not encoded. A URI with a space or an `é` in it is none to a strict reader, which would drop the whole
 //!   message: a document would be open and nobody would know.
+//! * Our own answers, where LSP is newer than the library of its types.
 //! * Methods of ours without parameters, which stand for empty ones.
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use tower_lsp::jsonrpc::Response;
+
+use super::virtual_documents;
 
 /// Fields that hold a URI, wherever they are in a message.
 const FIELDS: [&str; 2] = ["uri", "rootUri"];
@@ -22,6 +26,25 @@ pub fn call(fields: &mut Map<String, Value>) {
         }
         None => {}
     }
+}
+
+/// Adds to our answers what the types of our library have no fields for.
+pub fn reply(method: &str, reply: Response) -> Response {
+    if method != "initialize" {
+        return reply;
+    }
+    let (id, result) = reply.into_parts();
+    let result = result.map(|mut result| {
+        if let Some(workspace) = result.pointer_mut("/capabilities/workspace")
+            && let Some(fields) = workspace.as_object_mut()
+        {
+            // Of LSP 3.18.
+            let schemes = json!({ "schemes": [virtual_documents::SCHEME] });
+            fields.insert("textDocumentContent".to_owned(), schemes);
+        }
+        result
+    });
+    Response::from_parts(id, result)
 }
 
 /// Encodes what is not encoded in the URIs of a message.
@@ -72,7 +95,6 @@ fn encode(uri: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
     use crate::lsp::places::parse_uri;
-    use serde_json::json;
 
     #[test]
     fn what_is_no_uri_becomes_one_and_what_is_one_stays() {

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures::future::{BoxFuture, FutureExt};
 use lsp_types::MessageType;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -110,8 +111,10 @@ async fn run_resume(server: &Server, params: Value) -> Result<ResumeResult> {
 
 async fn run_changes(server: &Server, params: Value) -> Result<ChangesResult> {
     let ChangesParams { run_id } = read(method::RUN_CHANGES, params)?;
-    let files = in_its_folder(&server.folders, &run_id, async |session| {
-        session.app.changes(run_id.clone()).await
+    let run = run_id.clone();
+    let files = in_its_folder(&server.folders, &run_id, move |session| {
+        let run = run.clone();
+        async move { session.app.changes(run).await }.boxed()
     });
     let files = files
         .await?
@@ -124,8 +127,10 @@ async fn run_changes(server: &Server, params: Value) -> Result<ChangesResult> {
 
 async fn run_diff(server: &Server, params: Value) -> Result<DiffResult> {
     let DiffParams { run_id } = read(method::RUN_DIFF, params)?;
-    let patch = in_its_folder(&server.folders, &run_id, async |session| {
-        session.app.diff(run_id.clone()).await
+    let run = run_id.clone();
+    let patch = in_its_folder(&server.folders, &run_id, move |session| {
+        let run = run.clone();
+        async move { session.app.diff(run).await }.boxed()
     });
     let patch = patch.await?;
     Ok(DiffResult {
@@ -242,35 +247,38 @@ async fn resume(session: &Session, params: ResumeParams) -> Result<ResumeResult>
 
 async fn revert(folders: &Folders, params: RevertParams) -> Result<RevertResult> {
     let run = params.run_id.clone();
-    let undone = in_its_folder(folders, &run, async |session| {
-        let undone = session.app.undo(Undo {
+    let undone = in_its_folder(folders, &run, move |session| {
+        let undo = Undo {
             run: params.run_id.clone(),
             step: params.step.clone(),
             paths: params.paths.clone(),
             hunks: params.hunks.clone(),
             preview: params.preview,
-        });
-        undone.await
+        };
+        async move { session.app.undo(undo).await }.boxed()
     });
     let undone = undone.await?;
     let undone = undone.map_err(|why| undo_error("revert the run", &why))?;
     Ok(runs::reverted(run, undone))
 }
 
+/// What a folder's ledger says.
+type Told<T> = std::result::Result<T, UndoError>;
+
 /// Asks the folder of a run, or, for what only its ledger knows (a revert is undone by its own name), the first that knows.
-async fn in_its_folder<T>(
+async fn in_its_folder<T: Send>(
     folders: &Folders,
     run: &RunId,
-    ask: impl AsyncFn(&Session) -> std::result::Result<T, UndoError>,
-) -> Result<std::result::Result<T, UndoError>> {
+    ask: impl Fn(Arc<Session>) -> BoxFuture<'static, Told<T>> + Send,
+) -> Result<Told<T>> {
     let first = folders.of_run(run)?;
-    let told = ask(&first).await;
+    let told = ask(Arc::clone(&first)).await;
     if !matches!(told, Err(UndoError::UnknownRun(_))) {
         return Ok(told);
     }
     for session in folders.all() {
         if !Arc::ptr_eq(&session, &first) {
-            let other = ask(&session).await;
+            let other = ask(session).await;
             if !matches!(other, Err(UndoError::UnknownRun(_))) {
                 return Ok(other);
             }

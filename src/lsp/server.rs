@@ -8,12 +8,15 @@ use std::sync::{Arc, OnceLock};
 
 use futures::future::join_all;
 use lsp_types::notification::ShowMessage;
+use lsp_types::request::RegisterCapability;
 
 use lsp_types::{
-    CodeActionParams, CodeActionResponse, DidChangeConfigurationParams,
-    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
+    CodeActionParams, CodeActionResponse, CreateFilesParams, DeleteFilesParams,
+    DidChangeConfigurationParams, DidChangeTextDocumentParams, DidChangeWatchedFilesParams,
+    DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
     DidSaveTextDocumentParams, ExecuteCommandParams, InitializeParams, InitializeResult,
-    InitializedParams, LSPAny, NumberOrString, ServerInfo, Uri, WorkDoneProgressCancelParams,
+    InitializedParams, LSPAny, MessageType, NumberOrString, RenameFilesParams, ServerInfo,
+    ShowMessageParams, Uri, WorkDoneProgressCancelParams,
 };
 use serde_json::Value;
 use tower_lsp::jsonrpc::Result;
@@ -72,6 +75,18 @@ impl Server {
     /// The file of a workspace folder that a URI names, for what is said about documents: others do not concern us.
     fn file(&self, uri: &Uri) -> Option<(Arc<Session>, RelPath)> {
         self.folders.file(uri.as_str())
+    }
+
+    /// Each folder hears of its own.
+    fn files_changed<'a>(&self, uris: impl Iterator<Item = &'a str>) {
+        let uris: Vec<&str> = uris.collect();
+        for session in self.folders.all() {
+            let ours = uris.iter().filter_map(|uri| session.root.relative(uri));
+            let ours: Vec<RelPath> = ours.collect();
+            if !ours.is_empty() {
+                session.app.files_changed(ours);
+            }
+        }
     }
 
     /// Opens a folder, with a session of its own.
@@ -139,6 +154,10 @@ impl LanguageServer for Server {
     async fn initialized(&self, _params: InitializedParams) {
         if let Some(greeting) = self.greeting.get() {
             greeting.has_begun.store(true, Ordering::SeqCst);
+            if let Some(registration) = greeting.client.registration() {
+                // Whether it is taken makes no difference to us.
+                drop(self.editor.ask::<RegisterCapability>(registration));
+            }
         }
         for session in self.folders.all() {
             session.begin();
@@ -196,6 +215,26 @@ impl LanguageServer for Server {
                 }
             }
         }
+    }
+
+    async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
+        self.files_changed(params.changes.iter().map(|change| change.uri.as_str()));
+    }
+
+    async fn did_create_files(&self, params: CreateFilesParams) {
+        self.files_changed(params.files.iter().map(|file| file.uri.as_str()));
+    }
+
+    async fn did_rename_files(&self, params: RenameFilesParams) {
+        let both = params
+            .files
+            .iter()
+            .flat_map(|file| [&file.old_uri, &file.new_uri]);
+        self.files_changed(both.map(String::as_str));
+    }
+
+    async fn did_delete_files(&self, params: DeleteFilesParams) {
+        self.files_changed(params.files.iter().map(|file| file.uri.as_str()));
     }
 
     async fn did_open(&self, params: DidOpenTextDocumentParams) {

@@ -20,6 +20,7 @@ use tower_lsp::{ExitedError, LanguageServer, LspService};
 
 use super::super::ending::Ending;
 use super::super::framing::Decoder;
+use super::super::mend;
 use super::super::message::{self, Incoming};
 use super::outgoing::{Output, Sender};
 
@@ -227,7 +228,7 @@ impl<S: LanguageServer, W: Output> Exchange<S, W> {
             outcome,
         } = finished;
         match (outcome, id) {
-            (Ok(Ok(Some(reply))), _) => self.sender.reply(reply),
+            (Ok(Ok(Some(reply))), _) => self.sender.reply(mend::reply(&method, reply)),
             // The service knows no such method and keeps silent about those that begin with `$/`; but whoever asks waits.
             (Ok(Ok(None)), Some(id)) => {
                 let error = Error {
