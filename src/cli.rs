@@ -18,6 +18,7 @@ pub mod logging;
 mod models;
 mod output;
 mod protocol;
+mod questions;
 mod run;
 mod shell;
 mod show;
@@ -35,6 +36,7 @@ pub enum Command {
     Run(Box<run::RunArguments>),
     Resume(run::ResumeArguments),
     Answer(run::AnswerArguments),
+    Questions(questions::Arguments),
     Show(show::Arguments),
     Models(models::Arguments),
     Config(config::Arguments),
@@ -55,6 +57,7 @@ pub fn run(command: Command, open: &Open, whole: clap::Command) -> anyhow::Resul
         Command::Run(arguments) => with_runtime(run::run(*arguments, open)),
         Command::Resume(arguments) => with_runtime(run::resume(arguments, open)),
         Command::Answer(arguments) => with_runtime(run::answer(arguments, open)),
+        Command::Questions(arguments) => with_runtime(questions::questions(&arguments, open)),
         Command::Show(arguments) => with_runtime(show::show(&arguments, open)),
         Command::Models(arguments) => with_runtime(models::models(&arguments, open)),
         Command::Config(arguments) => config::run(&arguments),

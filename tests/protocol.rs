@@ -274,8 +274,10 @@ fn command(value: &Value) -> Result<Value, String> {
         Some("outrigger.cancel") => through::<run::CancelParams>(argument),
         Some("outrigger.resume") => through::<run::ResumeParams>(argument),
         Some("outrigger.revert") => through::<change::RevertParams>(argument),
-        // Of a question, and of a passage: no method takes these alone.
-        Some("outrigger.writeAnswer" | "outrigger.writePrompt") => Ok(argument.clone()),
+        // Of a question, of a passage, of nothing: no method takes these alone.
+        Some("outrigger.writeAnswer" | "outrigger.writePrompt" | "outrigger.questions") => {
+            Ok(argument.clone())
+        }
         Some("outrigger.answer") => through::<question::AnswerParams>(argument),
         other => Err(format!("no command is named {other:?}")),
     }?;

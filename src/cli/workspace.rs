@@ -56,9 +56,15 @@ pub fn find_run(app: &App, meant: &str) -> anyhow::Result<RunId> {
     if path.is_file() {
         return Ok(whole);
     }
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let mut names: Vec<String> = folder
-        .read_dir()
+    choose(&run_names(app), meant).map(RunId::new)
+}
+
+/// All runs of which there is a transcript, in the order in which they were started.
+pub fn run_names(app: &App) -> Vec<String> {
+    let any = app.transcript(&RunId::new("any"));
+    let folder = any.as_deref().and_then(Path::parent);
+    let entries = folder.and_then(|folder| folder.read_dir().ok());
+    let mut names: Vec<String> = entries
         .into_iter()
         .flatten()
         .flatten()
@@ -68,7 +74,7 @@ pub fn find_run(app: &App, meant: &str) -> anyhow::Result<RunId> {
         })
         .collect();
     names.sort();
-    choose(&names, meant).map(RunId::new)
+    names
 }
 
 /// `names` in the order in which the runs were started.

@@ -1298,6 +1298,8 @@ export interface RunStartParams {
   engine?: Engine | null;
   /** The model that takes over when the first cannot be reached. */
   fallbackModel?: string | null;
+  /** The workspace folder, by its URI, path or last name, where several are open. */
+  folder?: string | null;
   /** `provider/model` or `scripted:FILE`. */
   model?: string | null;
   /** Any of its fields; the others are as configured. */
@@ -1335,6 +1337,8 @@ export interface RunView {
   engine: Engine;
   /** Findings that the run introduced and that are still there. */
   findings: number;
+  /** URI of its workspace folder, where several are open. */
+  folder?: string | null;
   model: string;
   openQuestions: Array<QuestionId>;
   plan: Array<PlanItem>;
