@@ -407,7 +407,7 @@ mod tests {
         assert_eq!(actions[2]["isPreferred"], true);
         assert_eq!(
             actions[3]["command"]["arguments"],
-            json!([{"prompt": "Fix in a.rs:\n- line 1, rustc: broken é"}])
+            json!([{"prompt": "Fix in a.rs:\n- line 1, rustc: broken é", "folder": "file:///w"}])
         );
     }
 
