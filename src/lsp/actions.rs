@@ -457,8 +457,7 @@ mod tests {
             let value = serde_json::to_value(actions).unwrap();
             value[0]["command"]["arguments"][0].clone()
         };
-        let passage =
-            |first: u32, last: u32| json!({"path": "a.rs", "firstLine": first, "lastLine": last});
+        let passage = |first: u32, last: u32| json!({"folder": "file:///w", "path": "a.rs", "firstLine": first, "lastLine": last});
         assert_eq!(offered(at(0, 1), at(1, 2), "refactor", true), passage(1, 2));
         assert_eq!(offered(at(0, 0), at(1, 0), "", true), passage(1, 1));
         assert_eq!(

@@ -4,16 +4,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/support.sh"
 helix=$1
 
 make_project
-mkdir -p "$work/config/helix" "$project/.helix"
-cat >"$work/config/helix/languages.toml" <<TOML
-[language-server.outrigger]
-command = "$OUTRIGGER_BIN"
-args = ["lsp"]
-
-[[language]]
-name = "rust"
-language-servers = ["outrigger"]
-TOML
+mkdir -p "$work/config/helix"
+# As the README says, to the letter; of its two servers the other need not be installed.
+block ../../../README.md toml >"$work/config/helix/languages.toml"
+grep -q '"outrigger"' "$work/config/helix/languages.toml"
 cat >"$work/config/helix/config.toml" <<'TOML'
 [editor]
 end-of-line-diagnostics = "hint"
@@ -21,14 +15,14 @@ end-of-line-diagnostics = "hint"
 cursor-line = "hint"
 other-lines = "hint"
 TOML
-start "XDG_CONFIG_HOME='$work/config' XDG_CACHE_HOME='$work/cache' '$helix' src/lib.rs"
+start "OUTRIGGER_MODEL='$model' XDG_CONFIG_HOME='$work/config' XDG_CACHE_HOME='$work/cache' '$helix' src/lib.rs"
 shows 'pub fn eins'
 # An unsaved line of the user's.
 press g e o
 write_text '// getippt 漢字'
 press Escape
 shows 'getippt 漢字'
-write_text ":lsp-workspace-command outrigger.run {\"prompt\":\"größer\",\"model\":\"$model\"}"
+write_text ':lsp-workspace-command outrigger.run "mach es größer"'
 press Enter
 shows 'mismatched types'
 keep helix

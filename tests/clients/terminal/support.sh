@@ -44,6 +44,12 @@ screen() {
     terminal capture-pane -p -t editor 2>/dev/null || true
 }
 
+# block FILE LANGUAGE: the first block of code in that language of a file beside this one, as a reader would copy it.
+block() {
+    awk -v fence="\`\`\`$2" '$0 == fence { inside = 1; next } inside && /^```/ { exit } inside' \
+        "$(dirname "${BASH_SOURCE[0]}")/$1"
+}
+
 # shows TEXT: waits until the screen has it.
 shows() {
     local tries

@@ -10,11 +10,10 @@ filetype plugin on
 let g:ale_virtualtext_cursor = 'all'
 let g:ale_lint_delay = 0
 let g:ale_linters = {'rust': ['outrigger']}
-call ale#linter#Define('rust', {'name': 'outrigger', 'lsp': 'stdio', 'executable': '$OUTRIGGER_BIN', 'command': '%e lsp', 'project_root': '$project'})
-" ALE has no command for commands of a server; this is what one would be.
-command! -nargs=1 OutriggerRun call ale#lsp_linter#SendRequest(bufnr(''), 'outrigger', [0, 'workspace/executeCommand', {'command': 'outrigger.run', 'arguments': [{'prompt': <q-args>, 'model': '$model'}]}])
 VIM
-start "'$vim' -u '$work/vimrc' src/lib.rs"
+# As README.md says, to the letter.
+block ../README.md vim >>"$work/vimrc"
+start "OUTRIGGER_MODEL='$model' '$vim' -u '$work/vimrc' src/lib.rs"
 shows 'pub fn eins'
 write_text ':OutriggerRun größer'
 press Enter
