@@ -7,10 +7,12 @@
 mod actor;
 mod clock;
 mod gather;
+pub mod list;
 mod load;
 mod perform;
 mod record;
 mod secrets;
+mod share;
 mod shelf;
 mod undo;
 mod write;
@@ -42,10 +44,12 @@ use crate::store::state_dir::{StateDir, StateDirError};
 use crate::workspace::Workspace;
 use crate::workspace::ledger::{Ledger, LedgerError};
 
+use self::share::Share;
 use self::shelf::Shelf;
 
 pub use crate::config::EditorSettings;
 pub use crate::store::mask::Mask;
+pub use crate::store::overview::Overview;
 pub use crate::store::state_dir::log_folder;
 pub use crate::workspace::ledger::Change;
 pub use crate::workspace::revert::{FileChangeKind, FileRevert, RevertReport};
@@ -105,6 +109,7 @@ pub struct App {
     settings: Arc<Sources>,
     workspace: Arc<Workspace>,
     ledger: Arc<Ledger>,
+    share: Arc<Share>,
 }
 
 /// For people who have configured no model: how to get going.
@@ -201,6 +206,7 @@ impl App {
             posts,
             shelf: Arc::default(),
             ledger: Arc::new(Ledger::open(state.path())?),
+            share: Arc::new(Share::new()),
             state,
             models: config.models,
             settings: Arc::new(config.settings),
@@ -218,10 +224,17 @@ impl App {
         receiver
     }
 
-    /// Posted at once; the reply may be awaited or dropped.
+    /// Runs that other processes on this workspace work on now, questions included.
+    pub fn foreign(&self) -> Vec<Overview> {
+        self.share.foreign()
+    }
+
+    /// Posted at once, to this process's actor or to the process that works on the run; the reply may be awaited or dropped.
     pub fn command(&self, command: Command) -> oneshot::Receiver<Result<Reply, Refusal>> {
         let (sender, receiver) = oneshot::channel();
-        self.post(actor::Post::Command(command, sender));
+        if let Some((command, sender)) = self.share.pass_on(command, sender) {
+            self.post(actor::Post::Command(command, sender));
+        }
         receiver
     }
 
@@ -390,6 +403,7 @@ impl App {
     /// Stops all work and the actor; runs stay as their transcripts have them. Ends within about 50 ms, commands killed.
     pub async fn park(&self) {
         let (sender, receiver) = oneshot::channel();
+        self.share.stop();
         self.post(actor::Post::Park(sender));
         let _ = receiver.await;
     }
@@ -437,13 +451,7 @@ impl App {
 
     /// The file in which a question may be answered; `None` for a question that no file can be called after.
     pub fn answer_file(&self, question: &QuestionId) -> Option<PathBuf> {
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-        let name = question.as_str();
-        if name.starts_with('.') || !name.chars().all(plain) {
-            return None;
-        }
-        let folder = self.state_folder().join("answers");
-        Some(folder.join(format!("{name}.md")))
+        self.state.answer_file(question)
     }
 
     /// The folder of the sidecar's own files about this workspace; the user's alone.
@@ -461,6 +469,16 @@ impl App {
 
     pub(crate) fn load(&self, run: RunId, records: Vec<Record>) {
         self.post(actor::Post::Load(run, records));
+    }
+
+    /// A run is another process's from now on, or is about to be loaded anew.
+    pub(crate) fn forget(&self, run: RunId) {
+        self.post(actor::Post::Forget(run));
+    }
+
+    /// A line that another process added to the transcript of its run.
+    pub(crate) fn relay(&self, run: RunId, record: Record) {
+        self.post(actor::Post::Relay(run, Arc::new(record)));
     }
 
     pub(crate) fn loaded(&self) {

@@ -14,12 +14,13 @@ mod attend;
 mod client;
 mod config;
 mod demo;
+mod follow;
 pub mod logging;
 mod models;
 mod output;
 mod protocol;
-mod questions;
 mod run;
+mod runs;
 mod shell;
 mod show;
 mod view;
@@ -36,8 +37,11 @@ pub enum Command {
     Run(Box<run::RunArguments>),
     Resume(run::ResumeArguments),
     Answer(run::AnswerArguments),
-    Questions(questions::Arguments),
+    Runs(runs::RunsArguments),
     Show(show::Arguments),
+    Follow(follow::FollowArguments),
+    Cancel(follow::CancelArguments),
+    Questions(runs::QuestionsArguments),
     Models(models::Arguments),
     Config(config::Arguments),
     Completions(shell::CompletionsArguments),
@@ -57,7 +61,10 @@ pub fn run(command: Command, open: &Open, whole: clap::Command) -> anyhow::Resul
         Command::Run(arguments) => with_runtime(run::run(*arguments, open)),
         Command::Resume(arguments) => with_runtime(run::resume(arguments, open)),
         Command::Answer(arguments) => with_runtime(run::answer(arguments, open)),
-        Command::Questions(arguments) => with_runtime(questions::questions(&arguments, open)),
+        Command::Runs(arguments) => runs::runs(&arguments).map(ExitCode::from),
+        Command::Questions(arguments) => runs::questions(&arguments).map(ExitCode::from),
+        Command::Follow(arguments) => with_runtime(follow::follow(arguments, open)),
+        Command::Cancel(arguments) => with_runtime(follow::cancel(arguments, open)),
         Command::Show(arguments) => with_runtime(show::show(&arguments, open)),
         Command::Models(arguments) => with_runtime(models::models(&arguments, open)),
         Command::Config(arguments) => config::run(&arguments),

@@ -15,6 +15,8 @@ mod folders;
 mod steering;
 #[path = "session/undo.rs"]
 mod undo;
+#[path = "session/windows.rs"]
+mod windows;
 #[path = "session/writing.rs"]
 mod writing;
 

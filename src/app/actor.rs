@@ -12,10 +12,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::clock::{Clock, time_of_day, wall_ms};
-use super::load;
 use super::perform::Performer;
 use super::record::Recorder;
 use super::secrets::Secrets;
+use super::share;
 use super::{App, EditOrder, Notice, StartError};
 use crate::gates::Gates;
 use crate::kernel::effect::{Effect, Progress, Refusal, RefusalKind, Reply, UNTIL};
@@ -53,6 +53,10 @@ pub enum Post {
     Tick,
     /// A run that an earlier process began and did not end.
     Load(RunId, Vec<Record>),
+    /// The run is no longer this process's to show.
+    Forget(RunId),
+    /// Another process recorded this.
+    Relay(RunId, Arc<Record>),
     /// All unfinished runs of earlier processes are there.
     Loaded,
     /// Makes the run's transcript readable up to now.
@@ -92,7 +96,7 @@ pub fn spawn(
     let actor = Actor {
         clock: Clock::new(),
         state: State::default(),
-        recorder: Recorder::new(state, Arc::clone(&secrets)),
+        recorder: Recorder::new(state, Arc::clone(&secrets), Arc::clone(&app.share)),
         performer: Performer {
             runtime: Handle::current(),
             root: workspace.root().to_owned(),
@@ -110,7 +114,7 @@ pub fn spawn(
         watches: Vec::new(),
         ticking: None,
     };
-    load::unfinished(actor.performer.app.clone(), secrets);
+    share::spawn(actor.performer.app.clone(), secrets);
     let started = thread::Builder::new()
         .name("app".to_owned())
         .spawn(move || actor.run(mailbox));
@@ -128,6 +132,10 @@ impl Actor {
             }
             if self.handle_or_hold(post, &mut held).is_break() {
                 return;
+            }
+            if mailbox.is_empty() {
+                // Others follow the runs in their transcripts.
+                self.recorder.show();
             }
             // Until all is loaded, everybody who asks waits here.
             let state = held.is_none().then(|| std::mem::take(&mut self.state));
@@ -197,6 +205,17 @@ impl Actor {
             Post::Life(run) => self.take(Stimulus::Life { run }),
             Post::Tick => self.take(Stimulus::Tick),
             Post::Load(run, records) => self.load(&run, records),
+            Post::Forget(run) => {
+                self.recorder.forget(&run);
+                self.state.runs.remove(&run);
+                self.state
+                    .questions
+                    .retain(|_, question| question.run != run);
+            }
+            Post::Relay(run, record) => self.tell(|| Notice::Recorded {
+                run: run.clone(),
+                record: Arc::clone(&record),
+            }),
             Post::Flush(run, reply) => {
                 if let Err(error) = self.recorder.flush(&run) {
                     tracing::error!(%run, "failed to {error}");
@@ -256,6 +275,9 @@ impl Actor {
     fn load(&mut self, run: &RunId, records: Vec<Record>) {
         if self.state.runs.contains_key(run) {
             return;
+        }
+        if let Some(last) = records.last() {
+            self.recorder.loaded(run, last.seq);
         }
         let mut shown = Vec::new();
         for record in records {
@@ -339,6 +361,9 @@ impl Actor {
         tracing::debug!(%run, seq = record.seq, kind = ?record.kind, "recorded");
         if is_promise(&record.event) {
             self.recorder.sync(run)?;
+        }
+        if matches!(record.event, RunEvent::Ended { .. }) {
+            self.recorder.close(run);
         }
         self.tell(|| Notice::Recorded {
             run: run.clone(),

@@ -22,11 +22,11 @@ use super::attend::{Attendant, BY, End, Telling, open_questions};
 use super::output::say;
 use super::view;
 use super::workspace::{Open, WorkspaceArguments, find_run};
-use crate::app::{App, Notice, RunWish};
+use crate::app::{App, Notice, Overview, RunWish};
 use crate::kernel::effect::Reply;
 use crate::kernel::event::RunEvent;
 use crate::kernel::ids::{QuestionId, RunId};
-use crate::kernel::question::Question;
+use crate::kernel::question::{Answer, Question};
 
 /// How long an unfinished run may take to be read from its transcript.
 const LOADING: Duration = Duration::from_secs(20);
@@ -221,20 +221,23 @@ pub async fn answer(arguments: AnswerArguments, open: &Open) -> anyhow::Result<u
         .rsplit_once(".q")
         .with_context(|| format!("`{}` is no question's id", arguments.question))?;
     let run = find_run(&app, run)?;
+    // Answered when it is known which runs other processes work on.
+    app.look(|_| ())
+        .await
+        .context("the workspace is no longer open")?;
+    let foreign = app.foreign().into_iter().find(|there| there.run == run);
+    if let Some(foreign) = foreign {
+        let answered = answer_elsewhere(&app, &foreign, &arguments).await;
+        app.park().await;
+        return answered;
+    }
     loaded(&app, &run, &mut notices).await?;
     let mut questions = open_questions(&app, &run).await?;
     let id = QuestionId::new(&arguments.question);
     let at = questions.iter().position(|question| question.id == id);
     let question = at.map(|at| questions.remove(at));
     let question = question.with_context(|| format!("there is no open question {id}"))?;
-    let answer = match ask::read(&question, &arguments.answer.join(" ")) {
-        Reading::Answer(answer) => answer,
-        Reading::Again(why) => bail!(
-            "{why}:\n{}{}",
-            view::describe(&question),
-            ask::menu(&question)
-        ),
-    };
+    let answer = read_answer(&question, &arguments.answer)?;
     let attendant = Attendant::new(app.clone(), run, notices, attending.telling())?;
     let attendant = attendant.with_past(questions).await?;
     let reply = app.answer(id, answer, BY).await;
@@ -242,6 +245,41 @@ pub async fn answer(arguments: AnswerArguments, open: &Open) -> anyhow::Result<u
         .context("the workspace is no longer open")?
         .map_err(|refusal| anyhow!(refusal.message))?;
     attend(attendant, attending).await
+}
+
+/// Another process works on the run: the answer goes there, and the run goes on there.
+async fn answer_elsewhere(
+    app: &App,
+    foreign: &Overview,
+    arguments: &AnswerArguments,
+) -> anyhow::Result<u8> {
+    let id = QuestionId::new(&arguments.question);
+    let mut open = foreign.open_questions();
+    let question = open.find(|question| question.id == id);
+    let question = question.with_context(|| format!("there is no open question {id}"))?;
+    let answer = read_answer(question, &arguments.answer)?;
+    app.answer(id, answer, BY)
+        .await
+        .context("the workspace is no longer open")?
+        .map_err(|refusal| anyhow!(refusal.message))?;
+    if !arguments.attending.json {
+        let run = &foreign.run;
+        say(&format!(
+            "answered; run {run} goes on where it is worked on (`outrigger follow {run}`)\n"
+        ))?;
+    }
+    Ok(0)
+}
+
+fn read_answer(question: &Question, words: &[String]) -> anyhow::Result<Answer> {
+    match ask::read(question, &words.join(" ")) {
+        Reading::Answer(answer) => Ok(answer),
+        Reading::Again(why) => bail!(
+            "{why}:\n{}{}",
+            view::describe(question),
+            ask::menu(question)
+        ),
+    }
 }
 
 async fn attend(attendant: Attendant, attending: &Attending) -> anyhow::Result<u8> {

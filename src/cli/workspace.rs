@@ -34,6 +34,11 @@ impl WorkspaceArguments {
         }
     }
 
+    /// Where state lies, as the user chose it.
+    pub fn state_dir(&self) -> Option<&Path> {
+        self.state_dir.as_deref()
+    }
+
     /// Needs a tokio runtime.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! Everything the kernel can want done. Data only: performers perform, and answer with facts.
 
+use serde::{Deserialize, Serialize};
+
 use super::conversation::ModelRequest;
 use super::event::{GateRound, RunEvent};
 use super::file::{OpenDocument, Overlay, WriteOrder};
@@ -102,7 +104,8 @@ pub struct Progress {
     pub ended: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "type")]
 pub enum Reply {
     Started {
         run: RunId,
@@ -123,13 +126,15 @@ pub enum Reply {
 }
 
 /// Why a client's command was not taken. For people: what failed and what to do next.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Refusal {
     pub kind: RefusalKind,
     pub message: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum RefusalKind {
     InvalidParams,
     UnknownRun,

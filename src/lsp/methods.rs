@@ -386,22 +386,32 @@ async fn run_list(server: &Server, params: Value) -> Result<ListResult> {
         .map(|session| {
             let app = session.app.clone();
             let folder = (sessions.len() > 1).then(|| session.root.folder_uri().to_owned());
-            session.app.look(move |state| {
+            let foreign: Vec<RunView> = app
+                .foreign()
+                .into_iter()
+                .map(|run| RunView {
+                    folder: folder.clone(),
+                    ..runs::view_of_foreign(&app, run)
+                })
+                .collect();
+            let ours = session.app.look(move |state| {
                 let runs = state.runs.values().rev();
                 let view = |run| RunView {
                     folder: folder.clone(),
                     ..runs::view(&app, run)
                 };
                 runs.map(view).collect::<Vec<_>>()
-            })
+            });
+            (foreign, ours)
         })
         .collect();
     if asked.is_empty() {
         server.folders.first()?;
     }
     let mut runs = Vec::new();
-    for listed in asked {
-        runs.extend(listed.await.map_err(|_| gone())?);
+    for (foreign, ours) in asked {
+        runs.extend(ours.await.map_err(|_| gone())?);
+        runs.extend(foreign);
     }
     // Ids sort by start time.
     runs.sort_by(|one: &RunView, other| other.run_id.cmp(&one.run_id));
@@ -452,14 +462,18 @@ async fn list_questions(
     let mut questions = Vec::new();
     for session in sessions {
         let run = run_id.clone();
+        let wanted = move |question: &Question| {
+            (all || question.state == QuestionState::Open)
+                && run.as_ref().is_none_or(|run| question.run == *run)
+        };
+        let foreign = session.app.foreign().into_iter();
+        let foreign = foreign.flat_map(|run| run.questions);
+        questions.extend(foreign.filter(&wanted));
+        let run = run_id.clone();
         let listed = session.app.look(move |state| {
             let is_known = run.as_ref().is_none_or(|run| state.runs.contains_key(run));
-            let listed = state
-                .questions
-                .values()
-                .filter(|question| all || question.state == QuestionState::Open)
-                .filter(|question| run.as_ref().is_none_or(|run| question.run == *run));
-            (is_known, listed.cloned().collect::<Vec<Question>>())
+            let ours = state.questions.values().filter(|question| wanted(question));
+            (is_known, ours.cloned().collect::<Vec<Question>>())
         });
         let (is_known, listed) = listed.await.map_err(|_| gone())?;
         // A run that ended in an earlier process is known by its transcript, and has nothing open.

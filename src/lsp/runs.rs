@@ -1,6 +1,6 @@
 //! Runs, and what they did to files, in the contract's words.
 
-use crate::app::{App, ChangedFile, FileChangeKind, FileRevert, RevertReport, Undone};
+use crate::app::{App, ChangedFile, FileChangeKind, FileRevert, Overview, RevertReport, Undone};
 use crate::kernel::ids::RunId;
 use crate::kernel::run::Run;
 use crate::protocol::change::{
@@ -24,10 +24,37 @@ pub fn view(app: &App, run: &Run) -> RunView {
         plan: run.plan.clone(),
         findings: u32::try_from(run.new_findings().count()).unwrap_or(u32::MAX),
         open_questions: run.open_questions.iter().cloned().collect(),
+        elsewhere: false,
         transcript: transcript.display().to_string(),
         end: run
             .ended
             .clone()
+            .map(|(outcome, summary)| RunEnd { outcome, summary }),
+    }
+}
+
+/// A run that another process works on.
+pub fn view_of_foreign(app: &App, run: Overview) -> RunView {
+    let transcript = app.transcript(&run.run).unwrap_or_default();
+    let open_questions = run.open_questions().map(|question| question.id.clone());
+    RunView {
+        open_questions: open_questions.collect(),
+        run_id: run.run,
+        folder: None,
+        prompt: run.prompt,
+        engine: run.engine,
+        model: run.model,
+        status: run.status,
+        waiting: run.waiting,
+        started_at: run.started_at,
+        usage: run.usage,
+        cost: run.cost,
+        plan: run.plan,
+        findings: 0,
+        elsewhere: true,
+        transcript: transcript.display().to_string(),
+        end: run
+            .end
             .map(|(outcome, summary)| RunEnd { outcome, summary }),
     }
 }

@@ -148,6 +148,9 @@ pub struct RunView {
     /// Findings that the run introduced and that are still there.
     pub findings: u32,
     pub open_questions: Vec<QuestionId>,
+    /// Another process on this workspace works on it: it can be followed, answered and cancelled from here all the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub elsewhere: bool,
     /// Path of the transcript.
     pub transcript: String,
     /// Present when the run is over.

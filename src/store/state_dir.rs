@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use super::transcript::make_private_folder;
-use crate::kernel::ids::RunId;
+use crate::kernel::ids::{QuestionId, RunId};
 
 /// The variable that moves the state of all workspaces.
 pub const STATE_DIR_VARIABLE: &str = "OUTRIGGER_STATE_DIR";
@@ -85,13 +85,14 @@ impl StateDir {
     /// Where the transcript of a run lies; `None` for a text that no run is called, such as one with a path in it.
     pub fn transcript(&self, run: &RunId) -> Option<PathBuf> {
         let id = run.as_str();
-        let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
-        let named = id.len() <= 128 && id.chars().all(plain);
-        let starts = id
-            .chars()
-            .next()
-            .is_some_and(|letter| letter.is_ascii_alphanumeric());
-        (named && starts).then(|| self.runs().join(format!("{id}.jsonl")))
+        names_a_file(id).then(|| self.runs().join(format!("{id}.jsonl")))
+    }
+
+    /// The file in which a question may be answered; `None` for a text that no question is called.
+    pub fn answer_file(&self, question: &QuestionId) -> Option<PathBuf> {
+        let id = question.as_str();
+        let folder = self.folder.join("answers");
+        names_a_file(id).then(|| folder.join(format!("{id}.md")))
     }
 
     /// The folder of the snapshots.
@@ -103,6 +104,13 @@ impl StateDir {
     pub fn database(&self) -> PathBuf {
         self.folder.join("state.db")
     }
+}
+
+/// Whether a file may be called after an id that came from outside: no path, no hidden file.
+fn names_a_file(id: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    let starts = |letter: char| letter.is_ascii_alphanumeric();
+    id.len() <= 128 && id.chars().all(plain) && id.starts_with(starts)
 }
 
 /// Where the sidecar's own log lies, for all workspaces; `None` when there is no place for state.

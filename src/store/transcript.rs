@@ -327,6 +327,22 @@ fn sync_folder(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether a process works on the run of this transcript. Where the system has no locks, nobody seems to.
+#[cfg(unix)]
+pub fn is_written(path: &Path) -> bool {
+    use rustix::fs::{FlockOperation, flock};
+    use rustix::io::Errno;
+    let file = File::open(path);
+    file.is_ok_and(|file| {
+        flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+    })
+}
+
+#[cfg(not(unix))]
+pub fn is_written(_path: &Path) -> bool {
+    false
+}
+
 /// Held until the file is closed, or the process dies however it dies.
 #[cfg(unix)]
 fn lock(file: &File, path: &Path) -> Result<(), TranscriptError> {

@@ -1332,6 +1332,8 @@ export interface RunSteerResult {
 export interface RunView {
   /** What it has cost so far, as far as prices are known. */
   cost: Cost;
+  /** Another process on this workspace works on it: it can be followed, answered and cancelled from here all the same. */
+  elsewhere?: boolean;
   /** Present when the run is over. */
   end?: RunEnd | null;
   engine: Engine;

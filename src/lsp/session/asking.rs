@@ -187,7 +187,9 @@ impl Session {
             )
         });
         let (open, parked) = look.await.unwrap_or_default();
-        for question in open {
+        let foreign = self.app.foreign();
+        let foreign = foreign.iter().flat_map(|run| run.open_questions());
+        for question in open.into_iter().chain(foreign.cloned()) {
             self.question_opened(question);
         }
         for run in parked {
