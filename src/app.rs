@@ -28,7 +28,7 @@ use crate::kernel::State;
 use crate::kernel::conflict::ConflictPolicy;
 use crate::kernel::diff::ByteEdit;
 use crate::kernel::effect::{Progress, Refusal, Reply};
-use crate::kernel::event::{Record, RunEvent, RunSpec, Steer};
+use crate::kernel::event::{Record, ReviewPolicy, RunEvent, RunSpec, Steer};
 use crate::kernel::file::OpenDocument;
 use crate::kernel::finding::Finding;
 use crate::kernel::ids::{QuestionId, RunId};
@@ -263,6 +263,9 @@ impl App {
         let mut policy = loaded.settings.policy.clone();
         if !attended && !loaded.is_set("policy.conflict") {
             policy.conflict = ConflictPolicy::Edit;
+        }
+        if !attended && !loaded.is_set("policy.review") {
+            policy.review = ReviewPolicy::Never;
         }
         let settings = loaded.settings;
         let set = settings.model.filter(|model| !model.trim().is_empty());

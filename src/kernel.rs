@@ -6,6 +6,7 @@
 mod commands;
 pub mod conflict;
 pub mod conversation;
+pub mod course;
 pub mod diff;
 pub mod document;
 pub mod edit;
@@ -20,6 +21,7 @@ pub mod input;
 pub mod merge;
 pub mod money;
 pub mod path;
+pub mod plan;
 pub mod policy;
 pub mod question;
 pub mod questions;

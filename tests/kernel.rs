@@ -8,6 +8,7 @@
 
 mod kernel {
     pub mod bench;
+    mod plans;
 }
 
 use kernel::bench::{Bench, absent, call, reject, reply, text_file, tool, unsaved};
@@ -401,7 +402,7 @@ fn every_call_of_a_turn_gets_exactly_one_result_in_order() {
 }
 
 #[test]
-fn three_rejected_endings_are_a_blocker_with_the_findings() {
+fn endings_rejected_for_the_very_same_are_a_blocker_with_the_findings() {
     let mut bench = Bench::started("x");
     bench.context();
     bench.baseline(Vec::new());
@@ -409,9 +410,13 @@ fn three_rejected_endings_are_a_blocker_with_the_findings() {
     bench.inspected(absent());
     bench.written();
     bench.gates(vec![reject("a.rs", 0, "E1", "bad")]);
-    for _ in 0..3 {
+    for words in ["Attempt 1", "Attempt 2", "Take another way", ""] {
         bench.reply(reply("Done."));
         bench.gates(vec![reject("a.rs", 0, "E1", "bad")]);
+        if !words.is_empty() {
+            let told = format!("{:?}", bench.request().messages.last());
+            assert!(told.contains(words), "{told}");
+        }
     }
     let question = bench.question();
     assert!(

@@ -465,7 +465,11 @@ impl Actor {
         tracing::debug!("started");
         let performer = &mut self.performer;
         match effect {
-            Effect::Gather { run, overlay } => performer.gather(&run, overlay),
+            Effect::Gather {
+                run,
+                prompt,
+                overlay,
+            } => performer.gather(&run, prompt, overlay),
             Effect::CallModel { run, call, request } => {
                 // The end of a turn: what the model will be told, it may only be told once it is safe.
                 self.recorder
@@ -492,6 +496,12 @@ impl Actor {
                 path,
                 overlay,
             } => performer.inspect(&run, call, path, overlay),
+            Effect::FindTargets {
+                run,
+                call,
+                paths,
+                overlay,
+            } => performer.find_targets(&run, call, paths, overlay),
             Effect::Write {
                 run,
                 change,
@@ -576,6 +586,7 @@ fn in_the_log(effect: &Effect) -> (&'static str, Option<&RunId>) {
         Effect::CallModel { run, .. } => ("call model", Some(run)),
         Effect::RunTool { run, .. } => ("run tool", Some(run)),
         Effect::Inspect { run, .. } => ("inspect", Some(run)),
+        Effect::FindTargets { run, .. } => ("find targets", Some(run)),
         Effect::Write { run, .. } => ("write", Some(run)),
         Effect::RunGates { run, .. } => ("run gates", Some(run)),
         Effect::ArmTimer { run, .. } => ("arm timer", Some(run)),

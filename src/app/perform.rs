@@ -24,6 +24,7 @@ use crate::kernel::file::{FileNow, OpenDocument, Overlay, WriteOrder, WriteOutco
 use crate::kernel::finding::{GateReport, Outcome};
 use crate::kernel::ids::{ChangeId, GateId, GateRoundId, ModelCallId, RunId, ToolCallId};
 use crate::kernel::path::RelPath;
+use crate::kernel::plan::Targets;
 use crate::kernel::tool::{ToolOutput, ToolUse};
 use crate::model::{Models, ToolSpec};
 use crate::store::spendings::{Entry, Spendings};
@@ -109,11 +110,11 @@ impl Performer {
         work.tasks.push(task);
     }
 
-    pub fn gather(&mut self, run: &RunId, overlay: Overlay) {
+    pub fn gather(&mut self, run: &RunId, prompt: String, overlay: Overlay) {
         let workspace = Arc::clone(&self.workspace);
         let (spendings, id) = (Arc::clone(&self.spendings), run.clone());
         let look = move || RunEvent::ContextGathered {
-            context: gather::context(&workspace, &overlay),
+            context: gather::context(&workspace, &prompt, &overlay),
             spending: spent(&spendings, &id),
         };
         self.start_blocking(run, look, |panic| {
@@ -234,7 +235,11 @@ impl Performer {
                     panicked,
                 );
             }
-            ToolUse::Write(_) | ToolUse::Edit(_) | ToolUse::Ask(_) | ToolUse::Plan(_) => {
+            ToolUse::Write(_)
+            | ToolUse::Edit(_)
+            | ToolUse::Ask(_)
+            | ToolUse::Plan(_)
+            | ToolUse::ProposePlan(_) => {
                 let output = ToolOutput {
                     text: "this tool is not performed here".to_owned(),
                     is_error: true,
@@ -258,6 +263,30 @@ impl Performer {
             now: FileNow::Refused {
                 reason: format!("it could not be looked at: {panic}"),
             },
+        });
+    }
+
+    /// Which of a plan's targets are there.
+    pub fn find_targets(
+        &mut self,
+        run: &RunId,
+        call: ToolCallId,
+        paths: Vec<RelPath>,
+        overlay: Overlay,
+    ) {
+        let workspace = Arc::clone(&self.workspace);
+        let broken = call.clone();
+        let look = move || {
+            let targets = workspace.targets(paths, &overlay);
+            RunEvent::TargetsFound { call, targets }
+        };
+        // Without an answer nothing is known to be there: the plan is refused, not followed blindly.
+        self.start_blocking(run, look, move |panic| {
+            tracing::error!("the targets of a plan could not be looked at: {panic}");
+            RunEvent::TargetsFound {
+                call: broken,
+                targets: Targets::default(),
+            }
         });
     }
 

@@ -22,7 +22,7 @@ use super::view::{self, View};
 use crate::app::{App, Notice};
 use crate::kernel::event::{Record, RunEvent, RunOutcome};
 use crate::kernel::ids::RunId;
-use crate::kernel::question::{Answer, Overwrite, Question, QuestionKind, QuestionState};
+use crate::kernel::question::{Answer, Question, QuestionKind, QuestionState};
 use crate::kernel::run::Summary;
 use crate::protocol::run::EventParams;
 use interrupts::{Interrupt, Interrupts};
@@ -255,7 +255,11 @@ impl Attendant {
             return Ok(());
         }
         let reading = match (&question.kind, line.trim()) {
-            (QuestionKind::Overwrite(overwrite), "e") => edited(overwrite).await,
+            (QuestionKind::Overwrite(overwrite), "e") => {
+                let text = overwrite.texts.proposed.clone().unwrap_or_default();
+                edited(overwrite.path.name(), &text).await
+            }
+            (QuestionKind::Plan { document, .. }, "e") => edited("plan.md", document).await,
             _ => ask::read(question, line),
         };
         let answer = match reading {
@@ -278,13 +282,13 @@ fn menu_of_editor(question: &Question) -> String {
         QuestionKind::Overwrite(_) => {
             ask::row("e", "edit the agent's version and take that", "in $EDITOR")
         }
+        QuestionKind::Plan { .. } => ask::row("e", "edit the plan and follow that", "in $EDITOR"),
         _ => String::new(),
     }
 }
 
-async fn edited(overwrite: &Overwrite) -> Reading {
-    let name = overwrite.path.name().to_owned();
-    let text = overwrite.texts.proposed.clone().unwrap_or_default();
+async fn edited(name: &str, text: &str) -> Reading {
+    let (name, text) = (name.to_owned(), text.to_owned());
     let edited = tokio::task::spawn_blocking(move || editor::edit(&name, &text)).await;
     match edited {
         Ok(Ok(text)) => Reading::Answer(Answer::TakeText { text }),

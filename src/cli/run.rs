@@ -55,6 +55,12 @@ pub struct RunArguments {
     /// The model that takes over when the first cannot be reached.
     #[arg(long)]
     fallback_model: Option<String>,
+    /// How the run thinks.
+    #[arg(long)]
+    engine: Option<Engine>,
+    /// Which plans of the engine `plan` are shown to you first [default: large ones in a terminal, else never].
+    #[arg(long, value_name = "POLICY")]
+    review: Option<Review>,
     /// What happens when a change meets content that the agent has not read [default: ask in a terminal, else edit].
     #[arg(long, value_name = "POLICY")]
     conflict: Option<Conflict>,
@@ -79,6 +85,9 @@ pub struct RunArguments {
     /// Seconds without a sign of life after which what hangs is stopped; 0: never.
     #[arg(long, value_name = "SECONDS")]
     stall_timeout: Option<u64>,
+    /// What happens then.
+    #[arg(long, value_name = "ACTION")]
+    stall_action: Option<StallAction>,
     /// Append every call of a real model to this file, as a script that `--model scripted:FILE` plays again.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -142,6 +151,32 @@ impl Attending {
             Telling::Lines
         }
     }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Engine {
+    /// A tool-use loop.
+    React,
+    /// A plan first, then its steps.
+    Plan,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Review {
+    Always,
+    /// Those of more than six steps, and those that delete files.
+    Large,
+    Never,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum StallAction {
+    /// What hung is done once more; the second time the run fails.
+    Retry,
+    /// A human is asked.
+    Blocker,
+    /// The run fails.
+    Fail,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -365,10 +400,12 @@ fn call(arguments: &RunArguments) -> Value {
     json!({
         "model": arguments.model,
         "fallbackModel": arguments.fallback_model,
+        "engine": word(arguments.engine.and_then(|value| value.to_possible_value())),
         "policy": {
             "conflict": word(arguments.conflict.and_then(|value| value.to_possible_value())),
             "merge": word(arguments.merge.and_then(|value| value.to_possible_value())),
             "commands": word(arguments.commands.and_then(|value| value.to_possible_value())),
+            "review": word(arguments.review.and_then(|value| value.to_possible_value())),
         },
         "budget": {
             "activeS": arguments.max_seconds,
@@ -378,6 +415,7 @@ fn call(arguments: &RunArguments) -> Value {
         },
         "stall": {
             "timeoutS": arguments.stall_timeout,
+            "action": word(arguments.stall_action.and_then(|value| value.to_possible_value())),
         },
     })
 }

@@ -159,6 +159,24 @@ impl View {
                 Some(Entry::new("model", format!("{when}: {}", clean(what))))
             }
             RunEvent::PlanUpdated { items } => Some(Entry::new("plan", plan(items))),
+            RunEvent::StepEnded { step, state, why } => {
+                let said = match state {
+                    PlanItemState::Failed => styled(BAD, "failed"),
+                    PlanItemState::Skipped => styled(DIM, "skipped"),
+                    PlanItemState::Done | PlanItemState::InProgress | PlanItemState::Pending => {
+                        return (!why.is_empty()).then(|| {
+                            Entry::new("step", format!("{}: {}", step.number, headline(why, LINE)))
+                        });
+                    }
+                };
+                let why = headline(why, LINE);
+                Some(Entry::new("step", format!("{} {said}: {why}", step.number)))
+            }
+            RunEvent::VerificationFailed { gates, next, .. } => {
+                let gates = clean(&gates.join(", ")).into_owned();
+                let text = format!("{gates} keeps rejecting the work; {}", clean(next));
+                Some(Entry::new("rejected", styled(BAD, text)))
+            }
             RunEvent::ToolRequested {
                 call,
                 name,
@@ -166,7 +184,7 @@ impl View {
             } => {
                 self.tools.insert(call.clone(), name.clone());
                 // A plan is told by its items, a question by itself.
-                (name != "plan" && name != "ask")
+                (name != "plan" && name != "propose_plan" && name != "ask")
                     .then(|| Entry::new(name, headline(summary, LINE)).named())
             }
             RunEvent::ToolFinished { call, output, .. } => {
@@ -294,6 +312,8 @@ impl View {
             RunEvent::StatusChanged { .. }
             | RunEvent::ModelCalled { .. }
             | RunEvent::ToolStarted { .. }
+            | RunEvent::TargetsFound { .. }
+            | RunEvent::StepStarted { .. }
             | RunEvent::ToolCompleted { .. }
             | RunEvent::FileInspected { .. }
             | RunEvent::WorkStopped
@@ -378,6 +398,7 @@ fn plan(items: &[PlanItem]) -> String {
                 }
                 PlanItemState::Done => format!("{} {title}\n", styled(GOOD, "●")),
                 PlanItemState::Skipped => styled(DIM, format!("– {title}")) + "\n",
+                PlanItemState::Failed => format!("{} {title}\n", styled(BAD, "✗")),
             }
         })
         .collect()

@@ -31,6 +31,8 @@ pub enum Effect {
     /// Look at the workspace for the model's first turn. Answered by `ContextGathered`.
     Gather {
         run: RunId,
+        /// What the run shall do: its words tell which files matter.
+        prompt: String,
         overlay: Overlay,
     },
     /// Answered by `ModelReplied` or `ModelFailed`.
@@ -51,6 +53,13 @@ pub enum Effect {
         run: RunId,
         call: ToolCallId,
         path: RelPath,
+        overlay: Overlay,
+    },
+    /// Which of a proposed plan's targets are there. Answered by `TargetsFound`.
+    FindTargets {
+        run: RunId,
+        call: ToolCallId,
+        paths: Vec<RelPath>,
         overlay: Overlay,
     },
     /// Write through the editor when the document is open, else on disk. Answered by `WriteFinished`.

@@ -15,10 +15,11 @@ use super::hash::ContentHash;
 use super::ids::{ChangeId, GateRoundId, ModelCallId, QuestionId, TimerId, ToolCallId};
 use super::money::Dollars;
 use super::path::RelPath;
+use super::plan::{Step, Targets};
 use super::policy::stall::StallPolicy;
 use super::question::{Answer, Question};
 use super::run::{RunStatus, Summary, Waiting};
-use super::tool::{PlanItem, ToolOutput, ToolUse};
+use super::tool::{PlanItem, PlanItemState, SeenFile, ToolOutput, ToolUse};
 
 /// The schema of transcript lines.
 pub const RECORD_VERSION: u32 = 1;
@@ -61,6 +62,9 @@ pub struct Policy {
     pub merge: MergePolicy,
     /// Whether the agent may run commands.
     pub commands: CommandPolicy,
+    /// Which plans a human looks at before they are followed.
+    #[serde(default)]
+    pub review: ReviewPolicy,
 }
 
 /// What happens with a command that the model wants to run.
@@ -72,6 +76,17 @@ pub enum CommandPolicy {
     Ask,
     Allow,
     Deny,
+}
+
+/// Which plans a human looks at before they are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ReviewPolicy {
+    Always,
+    /// Those of more than six steps, and those that delete files.
+    #[default]
+    Large,
+    Never,
 }
 
 /// Limits of a run. Reaching one is a question, never a silent end.
@@ -115,6 +130,8 @@ pub enum Engine {
     /// A tool-use loop.
     #[default]
     React,
+    /// A plan of typed steps first, which are then done and verified one after the other.
+    Plan,
 }
 
 /// Everything a run is started with.
@@ -179,6 +196,18 @@ pub struct Context {
     pub files: String,
     /// AGENTS.md and its like: path and text.
     pub conventions: Vec<Convention>,
+    /// Files that the task names, as they are now: the model need not read them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub named: Vec<SeenFile>,
+    /// Where names of the task occur, one place a line.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub mentions: String,
+    /// Documents that are open in the editor, those with unsaved text marked; one a line.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub open: String,
+    /// Files that were changed last, newest first; one a line.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub recent: String,
     /// What was left out, for people and model.
     pub notes: Vec<String>,
 }
@@ -259,6 +288,11 @@ pub enum RunEvent {
         round: GateRoundId,
         reports: Vec<GateReport>,
     },
+    /// What is there of a proposed plan's targets.
+    TargetsFound {
+        call: ToolCallId,
+        targets: Targets,
+    },
     QuestionAnswered {
         question: QuestionId,
         answer: Answer,
@@ -330,6 +364,26 @@ pub enum RunEvent {
     },
     PlanUpdated {
         items: Vec<PlanItem>,
+    },
+    StepStarted {
+        step: Step,
+    },
+    /// A step is over: done, skipped or failed, with why where it is not plainly done.
+    StepEnded {
+        step: Step,
+        state: PlanItemState,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        why: String,
+    },
+    /// The gates rejected the work so often that it counts: as a failure, as a reason for a new plan, or for a question.
+    VerificationFailed {
+        gates: Vec<String>,
+        findings: u32,
+        files: Vec<RelPath>,
+        /// `path:line:col code message` of the first five.
+        first: Vec<String>,
+        /// What follows.
+        next: String,
     },
     QuestionOpened {
         question: Question,
@@ -412,6 +466,7 @@ impl RunEvent {
             | Self::FileInspected { .. }
             | Self::WriteFinished { .. }
             | Self::GatesReported { .. }
+            | Self::TargetsFound { .. }
             | Self::QuestionAnswered { .. }
             | Self::CancelRequested { .. }
             | Self::WorkStopped
@@ -429,6 +484,9 @@ impl RunEvent {
             | Self::ToolFailed { .. }
             | Self::ToolDenied { .. }
             | Self::PlanUpdated { .. }
+            | Self::StepStarted { .. }
+            | Self::StepEnded { .. }
+            | Self::VerificationFailed { .. }
             | Self::QuestionOpened { .. }
             | Self::QuestionWithdrawn { .. }
             | Self::GatesStarted { .. }
@@ -457,9 +515,12 @@ impl RunEvent {
             | Self::Abandoned { .. }
             | Self::Resumed { .. }
             | Self::Resuming { .. }
+            | Self::StepStarted { .. }
+            | Self::StepEnded { .. }
             | Self::StatusChanged { .. } => RecordKind::StateTransition,
             Self::ToolFinished { .. }
             | Self::FileInspected { .. }
+            | Self::TargetsFound { .. }
             | Self::ToolRequested { .. }
             | Self::ToolStarted { .. }
             | Self::ToolCompleted { .. }
@@ -468,9 +529,10 @@ impl RunEvent {
             Self::QuestionAnswered { .. }
             | Self::QuestionOpened { .. }
             | Self::QuestionWithdrawn { .. } => RecordKind::Question,
-            Self::GatesReported { .. } | Self::GatesStarted { .. } | Self::GatesJudged { .. } => {
-                RecordKind::Gate
-            }
+            Self::GatesReported { .. }
+            | Self::GatesStarted { .. }
+            | Self::GatesJudged { .. }
+            | Self::VerificationFailed { .. } => RecordKind::Gate,
             Self::WriteFinished { .. } | Self::ChangePlanned { .. } | Self::ChangeMade { .. } => {
                 RecordKind::Change
             }

@@ -3,7 +3,10 @@
 pub mod baseline;
 pub mod budget;
 pub mod compaction;
+pub mod fixes;
+pub mod ladder;
 pub mod loops;
 pub mod recovery;
+pub mod relevance;
 pub mod stall;
 pub mod stitch;

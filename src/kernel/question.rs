@@ -12,6 +12,7 @@ use super::finding::TextRange;
 use super::hash::ContentHash;
 use super::ids::{QuestionId, RunId, ToolCallId};
 use super::path::RelPath;
+use super::plan::Step;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -61,6 +62,12 @@ pub enum QuestionKind {
     Uncertain { command: String },
     /// A limit of the run is reached.
     Budget { limit: String },
+    /// May this plan be followed? It can be edited as a text, which is then what is followed.
+    Plan {
+        /// The plan as a text, to be read and edited.
+        document: String,
+        steps: Vec<Step>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -76,6 +83,8 @@ pub enum BlockerReason {
     Stall,
     /// The same call with the same result, again and again.
     Circles,
+    /// The model made no plan that can be followed.
+    Plan,
 }
 
 /// A proposal that meets other content.
@@ -170,11 +179,11 @@ pub enum QuestionState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", tag = "type")]
 pub enum Answer {
-    /// Overwrite: take the whole proposal.
+    /// Overwrite, plan: take the whole proposal.
     TakeAll,
     /// Overwrite: take these hunks, leave the rest as it is.
     TakeHunks { hunks: Vec<u32> },
-    /// Overwrite: take this text, which the user made of it.
+    /// Overwrite, plan: take this text, which the user made of it.
     TakeText { text: String },
     /// Overwrite: leave the file as it is; the reason goes to the agent.
     KeepMine {

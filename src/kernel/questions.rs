@@ -3,6 +3,7 @@
 use super::effect::{Refusal, RefusalKind};
 use super::event::RunEvent;
 use super::ids::QuestionId;
+use super::plan::document;
 use super::question::{Answer, Choice, Question, QuestionKind, QuestionPlace, QuestionState};
 use super::run::Run;
 use super::state::Frame;
@@ -22,6 +23,8 @@ pub mod choice {
     pub const DONE: &str = "done";
     pub const NOT_DONE: &str = "notDone";
     pub const RUN_AGAIN: &str = "runAgain";
+    pub const SKIP_STEP: &str = "skipStep";
+    pub const WITHOUT_PLAN: &str = "withoutPlan";
 }
 
 pub(super) fn offer(id: &str, label: &str, effect: &str) -> Choice {
@@ -167,6 +170,11 @@ pub fn accept(question: &Question, answer: Answer) -> Result<Answer, Refusal> {
             "an overwrite is answered by takeAll, takeHunks, takeText, keepMine or stopRun"
                 .to_owned(),
         )),
+        (QuestionKind::Plan { .. }, Answer::TakeAll) => Ok(answer),
+        (QuestionKind::Plan { .. }, Answer::TakeText { text }) => match document::parse(text) {
+            Ok(_) => Ok(answer),
+            Err(why) => Err(wrong(format!("the plan cannot be followed: {why}"))),
+        },
         (_, Answer::Text { text }) if !question.free_text => Err(wrong(format!(
             "question {} takes one of its choices, not the text {text:?}",
             question.id

@@ -7,12 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use super::conflict::{Change, Conflict, Proposal};
 use super::conversation::{Block, Cost, Message, Spending, Usage};
+use super::course::Course;
+use super::engine::Mending;
 use super::event::{GateRound, ReadCall, RunOutcome, RunSpec};
 use super::file::WriteOrder;
 use super::finding::{Finding, Fingerprint};
 use super::hash::ContentHash;
 use super::ids::{ChangeId, GateId, GateRoundId, ModelCallId, QuestionId, RunId, TimerId};
 use super::path::RelPath;
+use super::plan::Step;
+use super::policy::ladder::Ladder;
 use super::policy::loops::Signature;
 use super::question::{Answer, Hunk};
 use super::time::Moment;
@@ -140,6 +144,10 @@ pub enum Stage {
         proposal: FileProposal,
         answer: Option<Box<GivenAnswer>>,
         looks: u32,
+    },
+    /// What is there of a proposed plan's targets is being looked at.
+    CheckingPlan {
+        steps: Vec<Step>,
     },
     /// Decided, but the baseline is not there yet.
     AwaitingBaseline(PlannedWrite),
@@ -273,8 +281,17 @@ pub struct Run {
     /// Gates whose last report passed (old findings aside), and gates that could not run.
     pub gates_passed: BTreeSet<GateId>,
     pub gates_broken: BTreeMap<GateId, String>,
-    /// Final verifications that failed in a row.
-    pub verification_failures: u32,
+    /// Where the run is on the correction ladder.
+    pub ladder: Ladder,
+    /// What the work was last rejected for, and what was changed since.
+    pub rejected: Vec<Fingerprint>,
+    pub changed_since: Vec<String>,
+    /// A safe repair that is being made for the current call.
+    pub mending: Option<Mending>,
+    /// A human says that they mended it: one more rejection and they are asked again.
+    pub checking_again: bool,
+    /// How far the run is on its plan.
+    pub course: Course,
     pub last_change: ChangeId,
     pub changes: BTreeMap<RelPath, ChangedFile>,
     pub plan: Vec<PlanItem>,
@@ -347,6 +364,10 @@ pub enum RunQuestion {
     Budget,
     Stall,
     Circles,
+    /// May this plan be followed?
+    PlanReview,
+    /// The model made no plan that can be followed.
+    NoPlan,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -387,7 +408,12 @@ impl Run {
             findings: BTreeMap::new(),
             gates_passed: BTreeSet::new(),
             gates_broken: BTreeMap::new(),
-            verification_failures: 0,
+            ladder: Ladder::default(),
+            rejected: Vec::new(),
+            changed_since: Vec::new(),
+            mending: None,
+            checking_again: false,
+            course: Course::default(),
             last_change: ChangeId::default(),
             changes: BTreeMap::new(),
             plan: Vec::new(),

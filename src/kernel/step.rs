@@ -90,7 +90,7 @@ fn on_fact(state: &mut State, now: Moment, id: &RunId, event: RunEvent) -> Vec<E
     };
     if let RunEvent::RunStarted { spec } = event {
         let mut run = Run::new(id.clone(), spec, now);
-        engine::react::begin(&mut run, &mut frame);
+        engine::facts::begin(&mut run, &mut frame);
         let effects = frame.effects;
         state.runs.insert(id.clone(), run);
         return effects;
@@ -111,7 +111,7 @@ fn on_fact(state: &mut State, now: Moment, id: &RunId, event: RunEvent) -> Vec<E
     }
     let was_over = run.ended.is_some();
     run.last_life = now;
-    engine::react::on_fact(&mut run, &mut frame, event);
+    engine::facts::on_fact(&mut run, &mut frame, event);
     let mut effects = frame.effects;
     if run.ended.is_some() && !was_over {
         state.stop_requests.retain(|(stopped, request)| {

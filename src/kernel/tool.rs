@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::edit::{PatchRefusal, from_patch};
 use super::hash::ContentHash;
 use super::path::RelPath;
+use super::plan::{Step, StepKind};
 use std::sync::Arc;
 
 /// Read a text file of the workspace. Unsaved text of the editor is what you see.
@@ -143,21 +144,79 @@ pub enum PlanItemState {
     InProgress,
     Done,
     Skipped,
+    Failed,
 }
 
+/// One item of a run's plan, as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct PlanItem {
     /// What is done in this step.
     pub title: String,
     pub state: PlanItemState,
+    /// Where the plan is one of typed steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Step>,
+}
+
+/// One item of a plan as the model keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlanLine {
+    /// What is done in this step.
+    pub title: String,
+    pub state: PlanItemState,
+}
+
+/// One step of a plan: exactly one of a file or a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProposedStep {
+    pub kind: StepKind,
+    /// The file to create, edit or delete, relative to the workspace root.
+    #[serde(default)]
+    pub target: Option<RelPath>,
+    /// The command line of a `command` step.
+    #[serde(default)]
+    pub command: Option<String>,
+    /// What is done there and why, in one sentence.
+    pub why: String,
+    /// Numbers of the steps that must be done before, counted from 1.
+    #[serde(default)]
+    pub depends_on: Vec<u32>,
+}
+
+/// Propose how the task is done, before anything is changed: the steps in their order, one file or command each. A file
+/// that exists is edited, never created. All checks run by themselves at the end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProposePlan {
+    pub steps: Vec<ProposedStep>,
+    /// Only when there is nothing to do at all, and no step: why.
+    #[serde(default)]
+    pub nothing_to_do: Option<String>,
+}
+
+impl ProposePlan {
+    pub fn numbered(&self) -> Vec<Step> {
+        let numbers = 1_u32..;
+        let step = |(number, step): (u32, &ProposedStep)| Step {
+            number,
+            kind: step.kind,
+            target: step.target.clone(),
+            command: step.command.clone(),
+            why: step.why.clone(),
+            depends_on: step.depends_on.clone(),
+        };
+        numbers.zip(&self.steps).map(step).collect()
+    }
 }
 
 /// Say how you mean to go about the task, and keep it up to date. Give the whole list each time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdatePlan {
-    pub items: Vec<PlanItem>,
+    pub items: Vec<PlanLine>,
 }
 
 /// A tool call whose arguments fit the tool.
@@ -172,6 +231,7 @@ pub enum ToolUse {
     Command(RunCommand),
     Ask(AskUser),
     Plan(UpdatePlan),
+    ProposePlan(ProposePlan),
 }
 
 /// What a performed tool (read, list, search, command) came to.

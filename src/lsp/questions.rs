@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::kernel::ids::QuestionId;
+use crate::kernel::plan::document;
 use crate::kernel::question::{Answer, Hunk, Question, QuestionKind};
 
 /// An answer that can be taken by choosing a title.
@@ -20,6 +21,7 @@ pub fn kind_name(question: &Question) -> &'static str {
         QuestionKind::Command { .. } => "command",
         QuestionKind::Uncertain { .. } => "uncertain",
         QuestionKind::Budget { .. } => "budget",
+        QuestionKind::Plan { .. } => "plan",
     }
 }
 
@@ -123,10 +125,19 @@ pub fn answer_in_words(question: &Question, words: &str) -> Answer {
         Some(choice) => Answer::Choice {
             choice: choice.id.clone(),
         },
+        None if is_plan(question, words) => Answer::TakeText {
+            text: words.to_owned(),
+        },
         None => Answer::Text {
             text: words.to_owned(),
         },
     }
+}
+
+/// Whether the words are the plan in question as the person has edited it, and not a wish in their own words.
+fn is_plan(question: &Question, words: &str) -> bool {
+    matches!(question.kind, QuestionKind::Plan { .. })
+        && (document::parse(words).is_ok() || words.starts_with('#'))
 }
 
 /// For an overwrite of several places: to take one of them alone. `lines` are 0-based, both included.

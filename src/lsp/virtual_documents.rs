@@ -20,12 +20,13 @@ pub const METHOD: &str = "workspace/textDocumentContent";
 /// Of all our URIs.
 pub const SCHEME: &str = "outrigger";
 
-const FORMS: &str = "the forms are outrigger:/question/<questionId>/base|current|proposed|merged and outrigger:/gate/<gateId>";
+const FORMS: &str = "the forms are outrigger:/question/<questionId>/base|current|proposed|merged , outrigger:/question/<questionId>/plan and outrigger:/gate/<gateId>";
 
 /// What a URI of ours names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Document {
     Side(QuestionId, Side),
+    Plan(QuestionId),
     Gate(GateId),
 }
 
@@ -54,6 +55,14 @@ pub async fn read(folders: &Folders, uri: &str) -> Result<String> {
                 return Err(unknown("the question is not about overwriting a file"));
             };
             Ok(text_of(&overwrite.texts, side))
+        }
+        Document::Plan(id) => {
+            let session = folders.of_question(&id)?;
+            let question = find_question(&session, &id).await?;
+            let QuestionKind::Plan { document, .. } = question.kind else {
+                return Err(unknown("the question is not about a plan"));
+            };
+            Ok(document)
         }
         Document::Gate(gate) => {
             let mut texts = Vec::new();
@@ -85,6 +94,7 @@ fn parse(uri: &str) -> Option<Document> {
     }
     let (id, side) = rest.strip_prefix("question/")?.split_once('/')?;
     let side = match side {
+        "plan" => return Some(Document::Plan(QuestionId::new(id))),
         "base" => Side::Base,
         "current" => Side::Current,
         "proposed" => Side::Proposed,
@@ -147,6 +157,10 @@ mod tests {
             ),
             ("outrigger:/question/run-1.q2/merged", side(Side::Merged)),
             ("outrigger:/question/run-1.q2/theirs", None),
+            (
+                "outrigger:/question/run-1.q2/plan",
+                Some(Document::Plan(QuestionId::new("run-1.q2"))),
+            ),
             (
                 "outrigger:/gate/cargo-check",
                 Some(Document::Gate(GateId::new("cargo-check"))),

@@ -20,7 +20,7 @@ use super::questions;
 use super::session::Session;
 use super::start::start;
 use crate::kernel::ids::QuestionId;
-use crate::kernel::question::Question;
+use crate::kernel::question::{Question, QuestionKind};
 use crate::protocol::run::StartParams;
 
 /// How often a document is looked at. A text is taken when it is the same twice: editors do not all save at one stroke.
@@ -131,10 +131,17 @@ fn quoted(passage: &Passage, text: &str) -> String {
 }
 
 fn answer_document(question: &Question) -> String {
-    let mut text = format!(
-        "\n{MARK} write your answer above this line and save. What is below is not sent. ---\n\n{}\n",
-        questions::text(question, usize::MAX)
-    );
+    let mut text = match &question.kind {
+        // What is edited is the plan itself.
+        QuestionKind::Plan { document, .. } => format!(
+            "{document}\n{MARK} change the plan above this line and save: that plan is followed. ---\n\n{}\n",
+            question.title
+        ),
+        _ => format!(
+            "\n{MARK} write your answer above this line and save. What is below is not sent. ---\n\n{}\n",
+            questions::text(question, usize::MAX)
+        ),
+    };
     if !question.choices.is_empty() {
         text.push_str("\nOr write one of these:\n");
         for choice in &question.choices {

@@ -142,6 +142,10 @@ impl Overview {
             | RunEvent::ToolDenied { .. }
             | RunEvent::GatesStarted { .. }
             | RunEvent::GatesJudged { .. }
+            | RunEvent::TargetsFound { .. }
+            | RunEvent::StepStarted { .. }
+            | RunEvent::StepEnded { .. }
+            | RunEvent::VerificationFailed { .. }
             | RunEvent::ChangePlanned { .. } => {}
         }
     }

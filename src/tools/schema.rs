@@ -6,7 +6,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::kernel::tool::{
-    AskUser, EditFile, ListFiles, ReadFile, RunCommand, SearchFiles, ToolUse, UpdatePlan, WriteFile,
+    AskUser, EditFile, ListFiles, ProposePlan, ReadFile, RunCommand, SearchFiles, ToolUse,
+    UpdatePlan, WriteFile,
 };
 
 /// A tool as it is offered to the model.
@@ -26,7 +27,7 @@ struct Tool {
     read: fn(Value) -> Result<ToolUse, String>,
 }
 
-const TOOLS: [Tool; 8] = [
+const TOOLS: [Tool; 9] = [
     tool::<ReadFile>("read", |value| from_value(value).map(ToolUse::Read)),
     tool::<WriteFile>("write", |value| from_value(value).map(ToolUse::Write)),
     tool::<EditFile>("edit", |value| from_value(value).map(ToolUse::Edit)),
@@ -35,6 +36,9 @@ const TOOLS: [Tool; 8] = [
     tool::<RunCommand>("command", |value| from_value(value).map(ToolUse::Command)),
     tool::<AskUser>("ask", |value| from_value(value).map(ToolUse::Ask)),
     tool::<UpdatePlan>("plan", |value| from_value(value).map(ToolUse::Plan)),
+    tool::<ProposePlan>("propose_plan", |value| {
+        from_value(value).map(ToolUse::ProposePlan)
+    }),
 ];
 
 const fn tool<T: JsonSchema>(

@@ -12,6 +12,7 @@ use super::{MAX_TEXT_BYTES, Workspace};
 use crate::kernel::file::{Encoding, FileNow, OpenDocument, Overlay, TextNow, TextSource};
 use crate::kernel::hash::ContentHash;
 use crate::kernel::path::RelPath;
+use crate::kernel::plan::Targets;
 
 /// What a file's place holds on disk.
 pub(super) enum OnDisk {
@@ -81,6 +82,28 @@ impl Workspace {
                 }
             }
         }
+    }
+}
+
+impl Workspace {
+    /// Which of these are there, as files on disk or as unsaved documents.
+    pub fn targets(&self, paths: Vec<RelPath>, overlay: &Overlay) -> Targets {
+        let mut targets = Targets::default();
+        for path in paths {
+            let is_there = overlay.contains_key(&path)
+                || self
+                    .place(&path)
+                    .is_ok_and(|place| !matches!(place.there, There::Nothing));
+            if is_there {
+                targets.there.push(path);
+            } else {
+                let nearest = self.nearest(&path, overlay);
+                if !nearest.is_empty() {
+                    targets.nearest.insert(path, nearest);
+                }
+            }
+        }
+        targets
     }
 }
 

@@ -19,6 +19,7 @@ use outrigger::kernel::hash::ContentHash;
 use outrigger::kernel::ids::{GateId, QuestionId, RequestId, RunId, ToolCallId};
 use outrigger::kernel::input::{Command, Input, Stimulus};
 use outrigger::kernel::path::RelPath;
+use outrigger::kernel::plan::Targets;
 use outrigger::kernel::question::{Answer, Question, QuestionState};
 use outrigger::kernel::run::{Run, Summary};
 use outrigger::kernel::time::Moment;
@@ -229,6 +230,26 @@ impl Bench {
             _ => None,
         });
         self.fact(RunEvent::FileInspected { call, path, now });
+    }
+
+    /// What is there of the proposed plan's targets.
+    pub fn targets(&mut self, there: &[&str]) {
+        let call = self.newest(|effect| match effect {
+            Effect::FindTargets { call, .. } => Some(call.clone()),
+            _ => None,
+        });
+        let targets = Targets {
+            there: there.iter().map(|path| self.path(path)).collect(),
+            ..Targets::default()
+        };
+        self.fact(RunEvent::TargetsFound { call, targets });
+    }
+
+    /// What the model was last told.
+    pub fn told(&self) -> String {
+        let request = self.request();
+        let blocks = request.messages.last().map(|last| &last.blocks);
+        format!("{blocks:?}")
     }
 
     pub fn write(&self) -> WriteOrder {

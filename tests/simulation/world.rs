@@ -6,20 +6,24 @@ use std::sync::Arc;
 use outrigger::kernel::conversation::{
     Block, ModelErrorKind, ModelFailure, ModelTurn, StopReason, ToolCall, Usage,
 };
+use outrigger::kernel::course::Phase;
 use outrigger::kernel::effect::Effect;
 use outrigger::kernel::event::{
-    Budget, CommandPolicy, Context, Engine, Policy, ReadCall, ReadTool, RunEvent, RunSpec, Steer,
+    Budget, CommandPolicy, Context, Engine, Policy, ReadCall, ReadTool, ReviewPolicy, RunEvent,
+    RunSpec, Steer,
 };
 use outrigger::kernel::file::{
     Encoding, FileNow, NewContent, TextNow, TextSource, WriteOutcome, WrittenThrough,
 };
 use outrigger::kernel::finding::{
-    Finding, GateReport, Outcome, Place, Position, RangeKind, Severity, SourceFile, TextRange,
+    Applicability, Finding, Fix, FixEdit, GateReport, Outcome, Place, Position, RangeKind,
+    Severity, SourceFile, TextRange,
 };
 use outrigger::kernel::hash::ContentHash;
 use outrigger::kernel::ids::{GateId, QuestionId, RequestId, RunId, ToolCallId};
 use outrigger::kernel::input::{Command, Input, Stimulus};
 use outrigger::kernel::path::RelPath;
+use outrigger::kernel::plan::Targets;
 use outrigger::kernel::policy::stall::{StallAction, StallPolicy};
 use outrigger::kernel::question::{Answer, QuestionState};
 use outrigger::kernel::time::Moment;
@@ -62,11 +66,16 @@ impl World {
         let iterations = if random.once_in(4) { 3 } else { 50 };
         let spec = RunSpec {
             prompt: "task".into(),
-            engine: Engine::React,
+            engine: *random.pick(&[Engine::React, Engine::Plan]),
             model: "m".into(),
             fallback_model: random.once_in(3).then(|| "n".into()),
             policy: Policy {
                 commands,
+                review: *random.pick(&[
+                    ReviewPolicy::Always,
+                    ReviewPolicy::Large,
+                    ReviewPolicy::Never,
+                ]),
                 ..Policy::default()
             },
             budget: Budget {
@@ -280,7 +289,10 @@ impl World {
         }
         let id = self.random.pick(&open).clone();
         let question = self.state.questions[&id].clone();
-        let answer = match self.random.below(6) {
+        let answer = match self.random.below(7) {
+            6 => Answer::TakeText {
+                text: format!("create `{}`\nverify (after 1)", self.random.pick(&FILES)),
+            },
             0 => Answer::TakeAll,
             1 => Answer::TakeHunks { hunks: vec![0] },
             2 => Answer::KeepMine { reason: None },
@@ -381,6 +393,14 @@ impl World {
                     output,
                     duration_ms: 1,
                 });
+            }
+            Effect::FindTargets { call, paths, .. } => {
+                let there = |path: &RelPath| self.files.contains_key(path);
+                let targets = Targets {
+                    there: paths.into_iter().filter(there).collect(),
+                    ..Targets::default()
+                };
+                self.fact(RunEvent::TargetsFound { call, targets });
             }
             Effect::Inspect { call, path, .. } => {
                 let now = self.look(&path);
@@ -526,6 +546,10 @@ impl World {
 
     fn tool_call(&mut self, at: usize) -> ToolCall {
         let path = *self.random.pick(&FILES);
+        let is_drafting = self.state.runs[&self.run].course.phase == Phase::Drafting;
+        if is_drafting && self.random.once_in(2) {
+            return self.proposal(at);
+        }
         let (name, arguments) = match self.random.below(10) {
             0 => ("read", format!(r#"{{"path":"{path}"}}"#)),
             1 | 2 => (
@@ -558,6 +582,35 @@ impl World {
             id: ToolCallId::new(format!("c{at}")),
             name: name.into(),
             arguments,
+            raw: None,
+        }
+    }
+
+    fn proposal(&mut self, at: usize) -> ToolCall {
+        let mut steps = Vec::new();
+        for number in 1..=self.random.below(4) {
+            let kind = *self
+                .random
+                .pick(&["create", "create", "edit", "delete", "command", "verify"]);
+            let mut step = serde_json::json!({"kind": kind, "why": "because"});
+            match kind {
+                "command" => step["command"] = "make".into(),
+                "verify" => {}
+                _ => step["target"] = (*self.random.pick(&FILES)).into(),
+            }
+            if self.random.once_in(3) {
+                step["depends_on"] = serde_json::json!([self.random.below(number + 1)]);
+            }
+            steps.push(step);
+        }
+        let mut arguments = serde_json::json!({ "steps": steps });
+        if self.random.once_in(6) {
+            arguments["nothing_to_do"] = "it is done".into();
+        }
+        ToolCall {
+            id: ToolCallId::new(format!("c{at}")),
+            name: "propose_plan".into(),
+            arguments: arguments.to_string(),
             raw: None,
         }
     }
@@ -637,25 +690,42 @@ impl World {
             start: at(0),
             end: at(3),
         };
+        let hash = file
+            .workspace()
+            .and_then(|path| self.files.get(path))
+            .map(|text| ContentHash::of(text.as_bytes()));
+        let place = Place {
+            file,
+            range,
+            kind: RangeKind::Exact,
+            bytes: (0, 3),
+            hash,
+            cell: None,
+            line_text: "foo".into(),
+        };
+        let fix = Fix {
+            title: "mend it".into(),
+            applicability: Applicability::Safe,
+            edits: vec![FixEdit {
+                place: place.clone(),
+                new_text: "mended".into(),
+            }],
+        };
         Finding {
             gate: GateId::new("g"),
             source: "g".into(),
-            place: Some(Place {
-                file,
-                range,
-                kind: RangeKind::Exact,
-                bytes: (0, 3),
-                hash: None,
-                cell: None,
-                line_text: "foo".into(),
-            }),
+            place: Some(place),
             severity: Severity::Error,
             code: None,
             href: None,
             message: format!("bad {}", self.random.pick(&["x", "y", "z"])),
             tags: Vec::new(),
             related: Vec::new(),
-            fixes: Vec::new(),
+            fixes: if self.random.once_in(3) {
+                vec![fix]
+            } else {
+                Vec::new()
+            },
             test: None,
             rendered: None,
         }

@@ -37,7 +37,7 @@ export interface ServerRequests {
 
 /** An answer of a human. */
 export type Answer =
-  /** Overwrite: take the whole proposal. */
+  /** Overwrite, plan: take the whole proposal. */
   | {
     type: "takeAll";
   }
@@ -46,7 +46,7 @@ export type Answer =
     type: "takeHunks";
     hunks: Array<number>;
   }
-  /** Overwrite: take this text, which the user made of it. */
+  /** Overwrite, plan: take this text, which the user made of it. */
   | {
     type: "takeText";
     text: string;
@@ -73,7 +73,7 @@ export type Answer =
 
 /** An answer of a human. */
 export type AnswerInput =
-  /** Overwrite: take the whole proposal. */
+  /** Overwrite, plan: take the whole proposal. */
   | {
     type: "takeAll";
   }
@@ -82,7 +82,7 @@ export type AnswerInput =
     type: "takeHunks";
     hunks: Array<number>;
   }
-  /** Overwrite: take this text, which the user made of it. */
+  /** Overwrite, plan: take this text, which the user made of it. */
   | {
     type: "takeText";
     text: string;
@@ -181,7 +181,9 @@ export type BlockerReason =
   /** No sign of life. */
   | "stall"
   /** The same call with the same result, again and again. */
-  | "circles";
+  | "circles"
+  /** The model made no plan that can be followed. */
+  | "plan";
 
 /** Limits of a run. Reaching one is a question, never a silent end. */
 export interface Budget {
@@ -382,7 +384,9 @@ export type Encoding =
 /** How a run thinks. */
 export type Engine =
   /** A tool-use loop. */
-  | "react";
+  | "react"
+  /** A plan of typed steps first, which are then done and verified one after the other. */
+  | "plan";
 
 /** `error.data` of a failed custom request. */
 export interface ErrorData {
@@ -672,13 +676,23 @@ export interface Place {
   range: TextRange;
 }
 
+/** One item of a run's plan, as it is shown. */
 export interface PlanItem {
   state: PlanItemState;
+  /** Where the plan is one of typed steps. */
+  step?: Step | null;
   /** What is done in this step. */
   title: string;
 }
 
-export type PlanItemState = "pending" | "in_progress" | "done" | "skipped";
+export type PlanItemState = "pending" | "in_progress" | "done" | "skipped" | "failed";
+
+/** One item of a plan as the model keeps it. */
+export interface PlanLine {
+  state: PlanItemState;
+  /** What is done in this step. */
+  title: string;
+}
 
 /** How a run deals with what it must not decide alone. */
 export interface Policy {
@@ -688,6 +702,8 @@ export interface Policy {
   conflict: ConflictPolicy;
   /** What happens when the agent's change and another one do not overlap. */
   merge: MergePolicy;
+  /** Which plans a human looks at before they are followed. */
+  review: ReviewPolicy;
 }
 
 /** How a run deals with what it must not decide alone. */
@@ -698,6 +714,8 @@ export interface PolicyInput {
   conflict?: ConflictPolicy;
   /** What happens when the agent's change and another one do not overlap. */
   merge?: MergePolicy;
+  /** Which plans a human looks at before they are followed. */
+  review?: ReviewPolicy;
 }
 
 /** A point between two characters of a text without BOM. All counts are 0-based and from the line's start. */
@@ -716,6 +734,29 @@ export interface PromptPart {
   bytes: number;
   /** `instructions` (with the project's own rules), `task`, `answers`, `results`, `notes`. */
   name: string;
+}
+
+/**
+ * Propose how the task is done, before anything is changed: the steps in their order, one file or command each. A file
+ * that exists is edited, never created. All checks run by themselves at the end.
+ */
+export interface ProposePlan {
+  /** Only when there is nothing to do at all, and no step: why. */
+  nothing_to_do: string | null;
+  steps: Array<ProposedStep>;
+}
+
+/** One step of a plan: exactly one of a file or a command. */
+export interface ProposedStep {
+  /** The command line of a `command` step. */
+  command: string | null;
+  /** Numbers of the steps that must be done before, counted from 1. */
+  depends_on: Array<number>;
+  kind: StepKind;
+  /** The file to create, edit or delete, relative to the workspace root. */
+  target: RelPath | null;
+  /** What is done there and why, in one sentence. */
+  why: string;
 }
 
 export interface Provider {
@@ -811,6 +852,13 @@ export type QuestionKind =
   | {
     kind: "budget";
     limit: string;
+  }
+  /** May this plan be followed? It can be edited as a text, which is then what is followed. */
+  | {
+    kind: "plan";
+    /** The plan as a text, to be read and edited. */
+    document: string;
+    steps: Array<Step>;
   };
 
 /** `outrigger/question/list` */
@@ -968,6 +1016,12 @@ export interface RevertedFile {
   reason?: string | null;
 }
 
+/** Which plans a human looks at before they are followed. */
+export type ReviewPolicy =
+  | "always" | "never"
+  /** Those of more than six steps, and those that delete files. */
+  | "large";
+
 /** `outrigger/run/cancel`. Answered when the run has ended and its processes are gone; cancelling twice is no error. */
 export interface RunCancelParams {
   runId: RunId;
@@ -1062,6 +1116,12 @@ export type RunEvent =
     reports: Array<GateReport>;
     round: GateRoundId;
   }
+  /** What is there of a proposed plan's targets. */
+  | {
+    type: "targetsFound";
+    call: ToolCallId;
+    targets: Targets;
+  }
   | {
     type: "questionAnswered";
     answer: Answer;
@@ -1147,6 +1207,28 @@ export type RunEvent =
   | {
     type: "planUpdated";
     items: Array<PlanItem>;
+  }
+  | {
+    type: "stepStarted";
+    step: Step;
+  }
+  /** A step is over: done, skipped or failed, with why where it is not plainly done. */
+  | {
+    type: "stepEnded";
+    state: PlanItemState;
+    step: Step;
+    why?: string;
+  }
+  /** The gates rejected the work so often that it counts: as a failure, as a reason for a new plan, or for a question. */
+  | {
+    type: "verificationFailed";
+    files: Array<RelPath>;
+    findings: number;
+    /** `path:line:col code message` of the first five. */
+    first: Array<string>;
+    gates: Array<string>;
+    /** What follows. */
+    next: string;
   }
   | {
     type: "questionOpened";
@@ -1443,6 +1525,32 @@ export type Steer =
     model: string;
   };
 
+/** One item of a plan. */
+export interface Step {
+  /** The command line of `command`. */
+  command?: string | null;
+  /** Numbers of the steps that must be done before. */
+  dependsOn?: Array<number>;
+  kind: StepKind;
+  /** From 1, in the order in which the steps are done. */
+  number: number;
+  /** The file of `create`, `edit` and `delete`. */
+  target?: RelPath | null;
+  /** What it does there, and why; one line. */
+  why: string;
+}
+
+export type StepKind =
+  | "delete"
+  /** A file that is not there. */
+  | "create"
+  /** A file that is there. */
+  | "edit"
+  /** A command line, such as one that adds a dependency. */
+  | "command"
+  /** All checks. */
+  | "verify";
+
 export type StopReason =
   | "endTurn" | "toolUse" | "contentFilter"
   /** The output limit cut the answer. */
@@ -1470,6 +1578,14 @@ export interface Summary {
   toolCalls: number;
   usage: Usage;
   verification: Verification;
+}
+
+/** What is known of a plan's targets. */
+export interface Targets {
+  /** Of those that are not: files with a name like theirs. */
+  nearest: { [key: string]: Array<RelPath> };
+  /** Those that are files now, unsaved ones included. */
+  there: Array<RelPath>;
 }
 
 /** A text file as it is now: the open document's text where there is one, else the disk's. */
@@ -1561,11 +1677,15 @@ export type ToolUse =
   | {
     tool: "plan";
     arguments: UpdatePlan;
+  }
+  | {
+    tool: "propose_plan";
+    arguments: ProposePlan;
   };
 
 /** Say how you mean to go about the task, and keep it up to date. Give the whole list each time. */
 export interface UpdatePlan {
-  items: Array<PlanItem>;
+  items: Array<PlanLine>;
 }
 
 /** Tokens as the provider counts them; zero where it does not say. */

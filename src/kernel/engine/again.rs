@@ -5,7 +5,7 @@
 
 use super::calls::{self, complete, fail};
 use super::lifecycle::{end, waits_for};
-use super::{changes, react, render, thinking};
+use super::{changes, facts, plan, render, thinking};
 use crate::kernel::effect::Effect;
 use crate::kernel::event::{GateRound, ReadTool, RunEvent, RunOutcome};
 use crate::kernel::ids::QuestionId;
@@ -182,7 +182,7 @@ fn go_on(run: &mut Run, frame: &mut Frame<'_>) {
         });
     }
     if run.system.is_empty() {
-        return react::gather(run, frame);
+        return facts::gather(run, frame);
     }
     if run.timer.take().is_some() || run.talk.calling {
         return thinking::call_model(run, frame);
@@ -219,6 +219,7 @@ fn go_on(run: &mut Run, frame: &mut Frame<'_>) {
                 Stage::Verifying { .. } => {
                     waits_for(run, frame, WaitingFor::Gate, "the gates again");
                 }
+                Stage::CheckingPlan { steps } => plan::find_targets(run, frame, &call.id, steps),
                 Stage::AwaitingBaseline(_) => {
                     waits_for(run, frame, WaitingFor::Gate, "the baseline");
                 }

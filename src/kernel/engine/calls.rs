@@ -1,19 +1,20 @@
 //! Tool calls, one after the other. Every call of the model gets exactly one result, in order.
 
 use super::lifecycle::waits_for;
-use super::{asking, changes, render, thinking};
+use super::{asking, changes, plan, prompt, render, thinking};
 use crate::kernel::conversation::Block;
+use crate::kernel::course::DirectResult;
 use crate::kernel::effect::Effect;
 use crate::kernel::event::{CommandPolicy, ReadCall, ReadTool, RunEvent};
 use crate::kernel::ids::ToolCallId;
 use crate::kernel::policy::loops::{self, Circling, Signature};
 use crate::kernel::run::{CurrentCall, FileProposal, Held, Run, Stage, WaitingFor};
 use crate::kernel::state::Frame;
-use crate::kernel::tool::{ToolOutput, ToolUse};
+use crate::kernel::tool::{PlanItem, PlanLine, ToolOutput, ToolUse};
 
 /// Takes the next calls until one has to be waited for; after the last one the model gets the results.
 pub fn advance(run: &mut Run, frame: &mut Frame<'_>) {
-    while run.current.is_none() {
+    while run.current.is_none() && run.run_question.is_none() && run.ended.is_none() {
         if std::mem::take(&mut run.stuck) {
             return asking::about_circles(run, frame);
         }
@@ -22,6 +23,9 @@ pub fn advance(run: &mut Run, frame: &mut Frame<'_>) {
             return waits_for(run, frame, WaitingFor::You, "the run to be continued");
         }
         let Some(call) = run.queue.pop_front() else {
+            if plan::after_calls(run, frame) {
+                return;
+            }
             let results = std::mem::take(&mut run.results);
             thinking::add_blocks(run, results);
             thinking::call_model(run, frame);
@@ -56,12 +60,33 @@ fn start(run: &mut Run, frame: &mut Frame<'_>, call: ReadCall) {
         ReadTool::Malformed(why) => return fail(run, frame, &call, why),
         ReadTool::Use(tool) => tool,
     };
+    let is_own = run
+        .course
+        .direct
+        .as_ref()
+        .is_some_and(|direct| direct.call == call.id);
+    let offered = prompt::tools(run.course.phase);
+    if !is_own && !offered.contains(&call.name.as_str()) {
+        let why = format!(
+            "`{}` is not to be used now; use one of {}",
+            call.name,
+            offered.join(", ")
+        );
+        return fail(run, frame, &call, why);
+    }
     match tool {
         ToolUse::Plan(plan) => {
-            run.plan.clone_from(&plan.items);
-            frame.record(run, RunEvent::PlanUpdated { items: plan.items });
+            let item = |line: PlanLine| PlanItem {
+                title: line.title,
+                state: line.state,
+                step: None,
+            };
+            let items: Vec<PlanItem> = plan.items.into_iter().map(item).collect();
+            run.plan.clone_from(&items);
+            frame.record(run, RunEvent::PlanUpdated { items });
             complete(run, frame, &call, "The plan is noted.".to_owned());
         }
+        ToolUse::ProposePlan(proposed) => plan::on_proposed(run, frame, call, &proposed),
         ToolUse::Read(_) | ToolUse::List(_) | ToolUse::Search(_) => perform(run, frame, call, tool),
         ToolUse::Command(command) => match (run.spec.policy.commands, run.commands_allowed) {
             (CommandPolicy::Allow, _) | (_, true) => {
@@ -137,11 +162,7 @@ pub fn complete(run: &mut Run, frame: &mut Frame<'_>, call: &ReadCall, text: Str
             result: text.clone(),
         },
     );
-    run.results.push(Block::ToolResult {
-        call: call.id.clone(),
-        text,
-        is_error: false,
-    });
+    give_result(run, call, DirectResult::Completed(text));
 }
 
 pub fn fail(run: &mut Run, frame: &mut Frame<'_>, call: &ReadCall, error: String) {
@@ -153,11 +174,7 @@ pub fn fail(run: &mut Run, frame: &mut Frame<'_>, call: &ReadCall, error: String
             error: error.clone(),
         },
     );
-    run.results.push(Block::ToolResult {
-        call: call.id.clone(),
-        text: error,
-        is_error: true,
-    });
+    give_result(run, call, DirectResult::Failed(error));
 }
 
 pub fn deny(run: &mut Run, frame: &mut Frame<'_>, call: &ReadCall, reason: String) {
@@ -168,11 +185,38 @@ pub fn deny(run: &mut Run, frame: &mut Frame<'_>, call: &ReadCall, reason: Strin
             reason: reason.clone(),
         },
     );
+    give_result(run, call, DirectResult::Denied(reason));
+}
+
+/// To the model, or to the engine where it made the call itself.
+fn give_result(run: &mut Run, call: &ReadCall, result: DirectResult) {
+    run.mending = None;
+    if let Some(direct) = run.course.direct.as_mut()
+        && direct.call == call.id
+    {
+        direct.result = Some(result);
+        return;
+    }
+    let (text, is_error) = match result {
+        DirectResult::Completed(text) => (text, false),
+        DirectResult::Failed(text) | DirectResult::Denied(text) => (text, true),
+    };
     run.results.push(Block::ToolResult {
         call: call.id.clone(),
-        text: reason,
-        is_error: true,
+        text,
+        is_error,
     });
+}
+
+/// The rest of a turn's calls is not done; the model's history has a result for each all the same.
+pub fn drop_queue(run: &mut Run, frame: &mut Frame<'_>, why: &str) {
+    for call in std::mem::take(&mut run.queue) {
+        deny(run, frame, &call, format!("Not done. {why}"));
+    }
+    let results = std::mem::take(&mut run.results);
+    if !results.is_empty() {
+        thinking::add_blocks(run, results);
+    }
 }
 
 /// Takes note of a call's end. Who repeats a call and gets the same result is told so; who does not listen is stopped.

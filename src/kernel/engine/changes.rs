@@ -99,7 +99,14 @@ fn decide(run: &mut Run, frame: &mut Frame<'_>, case: Case, now: &FileNow) {
         conflict: run.spec.policy.conflict,
         merge: run.spec.policy.merge,
     };
-    match conflict::decide(&case.proposal.seen(run.seen.get(&path)), now, policies) {
+    let verdict = conflict::decide(&case.proposal.seen(run.seen.get(&path)), now, policies);
+    if let Some(mending) = run.mending.clone()
+        && !matches!(verdict, Verdict::Write { merged: false, .. })
+    {
+        // Something else is there by now: the repair is not ours to make.
+        return verify::tell(run, frame, &case.call, (&mending.call, &mending.verdict));
+    }
+    match verdict {
         Verdict::Identical => identical(run, frame, &case.call, &path, now),
         Verdict::Refuse {
             message,
@@ -378,6 +385,12 @@ pub fn on_written(
         });
         return;
     }
+    if let Some(mending) = run.mending.clone()
+        && matches!(outcome, WriteOutcome::Changed | WriteOutcome::Failed { .. })
+        && run.stopping.is_none()
+    {
+        return verify::tell(run, frame, &call, (&mending.call, &mending.verdict));
+    }
     match outcome {
         WriteOutcome::Written { before, after, .. } => {
             written(run, frame, call, &planned, before, after);
@@ -458,7 +471,9 @@ fn written(
     let hunks = diff::hunks(old_text, &new_text);
     let added = hunks.iter().map(|hunk| hunk.new_lines).sum();
     let removed = hunks.iter().map(|hunk| hunk.old_lines).sum();
+    let repaired = run.mending.as_ref().map(|mending| mending.said.clone());
     let mut said = match (&before, &after) {
+        _ if repaired.is_some() => repaired.unwrap_or_default(),
         (None, _) => format!("{path} was created."),
         (_, None) => format!("{path} was deleted."),
         _ => format!("{path} was changed (+{added} -{removed} lines)."),
@@ -530,6 +545,9 @@ fn note_change(run: &mut Run, frame: &mut Frame<'_>, made: &Made<'_>) {
             removed: made.removed,
         },
     );
+    run.changed_since
+        .push(format!("{} (+{} -{})", made.path, made.added, made.removed));
+    run.course.touched.insert(made.path.clone());
     let first = ChangedFile {
         before: made.before.clone(),
         after: None,

@@ -1,13 +1,23 @@
 //! What the model is told. Stable parts first, so that providers can cache them.
 
 use crate::kernel::conversation::{Block, ModelRequest, Role};
+use crate::kernel::course::Phase;
 use crate::kernel::event::{Context, PromptPart};
+use crate::kernel::plan::Step;
 use crate::kernel::policy::compaction;
 
-/// Names of the tools the engine offers.
-pub const TOOLS: [&str; 8] = [
-    "read", "write", "edit", "list", "search", "command", "ask", "plan",
-];
+/// Names of the tools that the model may call now.
+pub fn tools(phase: Phase) -> &'static [&'static str] {
+    match phase {
+        Phase::Free => &[
+            "read", "write", "edit", "list", "search", "command", "ask", "plan",
+        ],
+        Phase::Drafting | Phase::Drafted => &["read", "list", "search", "ask", "propose_plan"],
+        Phase::Step(_) | Phase::Closing => {
+            &["read", "write", "edit", "list", "search", "command", "ask"]
+        }
+    }
+}
 
 pub fn system(context: &Context) -> String {
     let mut text = String::from(
@@ -35,9 +45,56 @@ pub fn task(prompt: &str, context: &Context) -> String {
         context.folder,
         context.files.trim_end()
     );
+    let parts = [
+        ("Open in the user's editor", &context.open),
+        ("Changed last", &context.recent),
+        ("Where names of the task occur", &context.mentions),
+    ];
+    for (title, lines) in parts {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n{title}:\n{}\n", lines.trim_end()));
+        }
+    }
+    for file in &context.named {
+        text.push_str(&format!(
+            "\n{} as it is now:\n{}\n",
+            file.path,
+            numbered(&file.text)
+        ));
+    }
     for note in &context.notes {
         text.push_str(&format!("({note})\n"));
     }
+    text
+}
+
+fn numbered(text: &str) -> String {
+    let lines = text.lines().zip(1..);
+    lines
+        .map(|(line, number)| format!("{number}\t{line}\n"))
+        .collect()
+}
+
+/// What the model is told when it shall make a plan.
+pub const DRAFT: &str = "\
+First make a plan; nothing is changed yet. Look at the files that matter (`read`, `list`, `search`), ask the user what only \
+they can know (`ask`), then call `propose_plan` once with all steps. A file that exists is edited, never created. A step is \
+one file or one command. Name with `depends_on` what a step really needs.";
+
+/// What the model is told when a step begins. `shown`: what the engine has looked up for it.
+pub fn step(step: &Step, steps: usize, shown: &str) -> String {
+    let mut text = format!(
+        "Step {} of {steps}: {}\n",
+        step.number.min(u32::try_from(steps).unwrap_or(u32::MAX)),
+        step.title()
+    );
+    if !shown.is_empty() {
+        text.push_str(shown.trim_end());
+        text.push('\n');
+    }
+    text.push_str(
+        "Do this step and nothing else. The checks run after each change; mend what it breaks. When it is done, answer in one sentence without a call.",
+    );
     text
 }
 

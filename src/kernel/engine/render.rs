@@ -122,6 +122,7 @@ pub fn tool(tool: &ToolUse) -> String {
         ToolUse::Command(command) => first_line(&command.command),
         ToolUse::Ask(ask) => first_line(&ask.question),
         ToolUse::Plan(plan) => format!("{} steps", plan.items.len()),
+        ToolUse::ProposePlan(plan) => format!("{} steps", plan.steps.len()),
     }
 }
 
@@ -151,5 +152,6 @@ pub fn plan_state(state: PlanItemState) -> &'static str {
         PlanItemState::InProgress => "doing",
         PlanItemState::Done => "done",
         PlanItemState::Skipped => "skipped",
+        PlanItemState::Failed => "failed",
     }
 }

@@ -1,7 +1,7 @@
 //! Talking with the model: calls, answers, failures and what is done about them.
 
 use super::lifecycle::{waits_for, waits_until_over};
-use super::{prompt, react, render};
+use super::{facts, prompt, render};
 use crate::kernel::conversation::{
     Bill, Block, Message, ModelErrorKind, ModelFailure, ModelRequest, ModelTurn, Role, StopReason,
     Usage,
@@ -111,7 +111,7 @@ pub fn call_model(run: &mut Run, frame: &mut Frame<'_>) {
         model: model.clone(),
         system: run.system.clone(),
         messages,
-        tools: prompt::TOOLS
+        tools: prompt::tools(run.course.phase)
             .iter()
             .map(|name| (*name).to_owned())
             .collect(),
@@ -201,7 +201,7 @@ pub fn on_reply(
     if !tools.is_empty() {
         run.talk.continuations = 0;
         run.talk.so_far.clear();
-        react::on_calls(run, frame, tools);
+        facts::on_calls(run, frame, tools);
     } else if cut || turn.stop == StopReason::Pause {
         let grew = so_far.len() > run.talk.so_far.len();
         run.talk.so_far = so_far;
@@ -211,7 +211,7 @@ pub fn on_reply(
     } else {
         run.talk.continuations = 0;
         run.talk.so_far.clear();
-        react::on_final_answer(run, frame, so_far);
+        facts::on_final_answer(run, frame, so_far);
     }
 }
 

@@ -1,20 +1,24 @@
 //! Verification: rounds of gates, what they mean, and what follows when they reject the work.
 
+use super::correction::{self, Claim, Next};
 use super::lifecycle::{end, waits_for};
-use super::{calls, changes, render, thinking};
+use super::{answers, calls, changes, mend, plan, render, thinking};
+use crate::kernel::course::Phase;
 use crate::kernel::effect::Effect;
-use crate::kernel::event::{GateRound, RunEvent, RunOutcome, Verdict};
-use crate::kernel::finding::{Finding, GateReport, Outcome};
+use crate::kernel::event::{GateRound, ReadCall, RunEvent, RunOutcome, Verdict};
+use crate::kernel::finding::{GateReport, Outcome};
 use crate::kernel::ids::GateRoundId;
 use crate::kernel::path::RelPath;
 use crate::kernel::policy::baseline;
-use crate::kernel::question::{BlockerReason, QuestionKind};
-use crate::kernel::questions::{self, Draft, choice, offer, stop_offer};
-use crate::kernel::run::{Run, RunQuestion, RunningRound, Stage, WaitingFor};
+use crate::kernel::run::{CurrentCall, Run, RunningRound, Stage, WaitingFor};
 use crate::kernel::state::Frame;
 
-/// Final verifications that may fail in a row before a human is asked.
-const FAILURES: u32 = 3;
+/// Has all gates look at everything that the run has changed.
+pub fn all(run: &mut Run, frame: &mut Frame<'_>) {
+    let paths = run.changes.keys().cloned().collect();
+    start(run, frame, GateRound::Final, paths);
+    waits_for(run, frame, WaitingFor::Gate, "all gates");
+}
 
 pub fn start(
     run: &mut Run,
@@ -48,7 +52,8 @@ pub fn on_reports(
     let Some(at) = run.rounds.iter().position(|running| running.id == round) else {
         return;
     };
-    let why = run.rounds.remove(at).why;
+    let running = run.rounds.remove(at);
+    let why = running.why;
     if why == GateRound::Baseline {
         run.baseline = Some(baseline::take(reports));
         let verdict = Verdict {
@@ -81,23 +86,7 @@ pub fn on_reports(
     );
     match why {
         GateRound::Baseline => {}
-        GateRound::Change => {
-            let waits = matches!(&run.current, Some(current) if matches!(current.stage, Stage::Verifying { round: waited, .. } if waited == round));
-            if waits && let Some(current) = run.current.take() {
-                let said = match current.stage {
-                    Stage::Verifying { said, .. } => said,
-                    _ => String::new(),
-                };
-                let text = format!(
-                    "{said}\n{}",
-                    render::verification(&verdict, run.new_findings())
-                )
-                .trim_end()
-                .to_owned();
-                calls::complete(run, frame, &current.call, text);
-                calls::advance(run, frame);
-            }
-        }
+        GateRound::Change => changed(run, frame, &running, &verdict),
         GateRound::Final => finish(run, frame, &verdict),
     }
 }
@@ -136,68 +125,77 @@ fn judge(run: &mut Run, reports: &[GateReport]) -> Verdict {
     verdict
 }
 
-/// The model says that it is done: succeed, send it back, or ask.
-fn finish(run: &mut Run, frame: &mut Frame<'_>, verdict: &Verdict) {
-    if verdict.failed.is_empty() {
-        let text = run.closing_text.clone();
-        end(run, frame, RunOutcome::Succeeded, text);
+/// What the gates say of the change that the current call has made.
+fn changed(run: &mut Run, frame: &mut Frame<'_>, round: &RunningRound, verdict: &Verdict) {
+    let Some(path) = round.paths.first() else {
         return;
-    }
-    run.verification_failures += 1;
-    let findings = render::verification(verdict, run.new_findings());
-    if run.verification_failures < FAILURES {
-        thinking::say(
-            run,
-            format!("You are not done.\n{findings}Fix them, then answer again."),
-        );
-        thinking::call_model(run, frame);
-        return;
-    }
-    let place = run.new_findings().find_map(|finding: &Finding| {
-        let place = finding.place.as_ref()?;
-        Some(crate::kernel::question::QuestionPlace {
-            path: place.file.workspace()?.clone(),
-            range: place.range,
-        })
-    });
-    let draft = Draft {
-        title: format!(
-            "{} still rejects the work after {FAILURES} attempts",
-            verdict.failed.join(", ")
-        ),
-        detail: findings,
-        place,
-        kind: QuestionKind::Blocker {
-            reason: BlockerReason::Verification,
-        },
-        choices: vec![
-            offer(
-                choice::RETRY,
-                "Let the agent try again",
-                "three more attempts",
-            ),
-            offer(
-                choice::CHECK_AGAIN,
-                "I fixed it myself, check again",
-                "the gates run once more",
-            ),
-            offer(
-                choice::GIVE_UP,
-                "Give up",
-                "the run fails; what it has written stays",
-            ),
-            stop_offer(),
-        ],
-        free_text: true,
     };
-    let id = questions::open(run, frame, draft);
-    waits_for(
-        run,
-        frame,
-        WaitingFor::You,
-        format!("{} rejects the work", verdict.failed.join(", ")),
+    let current = run.current.take_if(
+        |current| matches!(current.stage, Stage::Verifying { round: waited, .. } if waited == round.id),
     );
-    run.run_question = Some((id, RunQuestion::Verification));
+    let Some(CurrentCall {
+        call,
+        stage: Stage::Verifying { said, .. },
+    }) = current
+    else {
+        return;
+    };
+    let judged = mend::Judged {
+        call,
+        path,
+        said: &said,
+        verdict,
+    };
+    if let Some(call) = mend::start(run, frame, judged) {
+        tell(run, frame, &call, (&said, verdict));
+    }
+}
+
+/// The model is told what became of its change.
+pub fn tell(
+    run: &mut Run,
+    frame: &mut Frame<'_>,
+    call: &ReadCall,
+    (said, verdict): (&str, &Verdict),
+) {
+    let judged = correction::judge(run, frame, verdict, Claim::Working);
+    let text = format!("{said}\n{}", judged.words).trim_end().to_owned();
+    calls::complete(run, frame, call, text);
+    match judged.next {
+        Next::Accepted | Next::Correct => calls::advance(run, frame),
+        Next::Replan if run.course.step().is_some() => {
+            calls::drop_queue(run, frame, "The remaining work is planned anew.");
+            plan::replan(run, frame, &judged.words);
+        }
+        Next::Replan => calls::advance(run, frame),
+        Next::Ask { why } => answers::ask_about_rejection(run, frame, &why),
+    }
+}
+
+/// What the gates say of the whole: succeed, send it back, plan anew, or ask.
+fn finish(run: &mut Run, frame: &mut Frame<'_>, verdict: &Verdict) {
+    let judged = correction::judge(run, frame, verdict, Claim::Done);
+    match judged.next {
+        Next::Accepted => match run.course.phase {
+            Phase::Free => {
+                let text = run.closing_text.clone();
+                end(run, frame, RunOutcome::Succeeded, text);
+            }
+            Phase::Drafting | Phase::Drafted | Phase::Step(_) | Phase::Closing => {
+                plan::on_verified(run, frame);
+            }
+        },
+        Next::Replan if run.course.phase != Phase::Free => plan::replan(run, frame, &judged.words),
+        Next::Correct | Next::Replan => {
+            let words = format!(
+                "You are not done.\n{}\nFix them, then answer again.",
+                judged.words
+            );
+            thinking::say(run, words);
+            thinking::call_model(run, frame);
+        }
+        Next::Ask { why } => answers::ask_about_rejection(run, frame, &why),
+    }
 }
 
 /// For people: which gate could not run, why, what to do.

@@ -271,6 +271,7 @@ pub(super) fn file_of(question: &Question) -> Option<&RelPath> {
         QuestionKind::Blocker { .. }
         | QuestionKind::Command { .. }
         | QuestionKind::Uncertain { .. }
-        | QuestionKind::Budget { .. } => None,
+        | QuestionKind::Budget { .. }
+        | QuestionKind::Plan { .. } => None,
     }
 }

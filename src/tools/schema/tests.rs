@@ -15,7 +15,15 @@ fn every_tool_is_offered_in_full() {
     assert_eq!(
         names,
         [
-            "read", "write", "edit", "list", "search", "command", "ask", "plan"
+            "read",
+            "write",
+            "edit",
+            "list",
+            "search",
+            "command",
+            "ask",
+            "plan",
+            "propose_plan"
         ]
     );
     for spec in &specs {
@@ -121,17 +129,17 @@ fn calls_that_do_not_fit_are_explained() {
         (
             "read_file",
             "{}",
-            "there is no tool `read_file`; did you mean `read`? the tools are `read`, `write`, `edit`, `list`, `search`, `command`, `ask`, `plan`",
+            "there is no tool `read_file`; did you mean `read`? the tools are `read`, `write`, `edit`, `list`, `search`, `command`, `ask`, `plan`, `propose_plan`",
         ),
         (
             "Serach",
             "{}",
-            "there is no tool `Serach`; did you mean `search`? the tools are `read`, `write`, `edit`, `list`, `search`, `command`, `ask`, `plan`",
+            "there is no tool `Serach`; did you mean `search`? the tools are `read`, `write`, `edit`, `list`, `search`, `command`, `ask`, `plan`, `propose_plan`",
         ),
         (
             "",
             "{}",
-            "there is no tool ``; the tools are `read`, `write`, `edit`, `list`, `search`, `command`, `ask`, `plan`",
+            "there is no tool ``; the tools are `read`, `write`, `edit`, `list`, `search`, `command`, `ask`, `plan`, `propose_plan`",
         ),
         (
             "read",
