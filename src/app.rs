@@ -54,7 +54,7 @@ pub use crate::store::state_dir::log_folder;
 pub use crate::workspace::ledger::Change;
 pub use crate::workspace::revert::{FileChangeKind, FileRevert, RevertReport};
 pub use clock::time_of_day;
-pub use undo::{ChangedFile, Undo, UndoError, Undone};
+pub use undo::{ChangeSide, ChangedFile, Undo, UndoError, Undone};
 
 /// Where an app works and what with.
 pub struct Config {

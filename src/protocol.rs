@@ -10,6 +10,7 @@ pub mod error;
 pub mod models;
 pub mod question;
 pub mod run;
+pub mod settings;
 
 /// Version of this contract: raised when something that clients rely on changes.
 pub const VERSION: u32 = 1;
@@ -31,6 +32,7 @@ pub mod method {
     pub const DOCUMENT_READ: &str = "outrigger/document/read";
     pub const MODELS_LIST: &str = "outrigger/models/list";
     pub const MODELS_KEY: &str = "outrigger/models/key";
+    pub const SETTINGS_LIST: &str = "outrigger/settings/list";
     // Notifications of the server, to clients that offered to take them.
     pub const RUN_EVENT: &str = "outrigger/run/event";
     pub const RUN_INTERRUPTED: &str = "outrigger/run/interrupted";

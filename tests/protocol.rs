@@ -15,7 +15,7 @@ use std::process::Command;
 use outrigger::kernel::event::{Record, RunEvent, Steer};
 use outrigger::kernel::hash::ContentHash;
 use outrigger::kernel::question::{Answer, Question};
-use outrigger::protocol::{capabilities, change, document, error, models, question, run};
+use outrigger::protocol::{capabilities, change, document, error, models, question, run, settings};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -237,6 +237,8 @@ fn read_back(kind: &str, value: &Value) -> Result<Value, String> {
         "ModelsListResult" => through::<models::ListResult>(value),
         "ModelsKeyParams" => through::<models::KeyParams>(value),
         "ModelsKeyResult" => through::<models::KeyResult>(value),
+        "SettingsListParams" => through::<settings::ListParams>(value),
+        "SettingsListResult" => through::<settings::ListResult>(value),
         "DocumentSaveParams" => through::<document::SaveParams>(value),
         "DocumentSaveResult" => through::<document::SaveResult>(value),
         "InitializeParams" => {

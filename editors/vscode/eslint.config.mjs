@@ -3,7 +3,7 @@ import { defineConfig } from 'eslint/config';
 import typescript from 'typescript-eslint';
 
 export default defineConfig(
-    { ignores: ['dist/', 'src/protocol.ts', 'tests/**/*.mjs', '*.mjs'] },
+    { ignores: ['dist/', 'src/protocol.ts', '**/*.mjs'] },
     js.configs.recommended,
     typescript.configs.strictTypeChecked,
     {

@@ -30,6 +30,13 @@ pub struct Undo {
     pub preview: bool,
 }
 
+/// Which end of what a run did to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeSide {
+    Before,
+    After,
+}
+
 /// What was taken back, or would be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undone {
@@ -51,6 +58,8 @@ pub struct ChangedFile {
 pub enum UndoError {
     #[error("find run {0} in this workspace; list the runs with outrigger/run/list")]
     UnknownRun(RunId),
+    #[error("find a change of {0} by that run")]
+    UnknownFile(RelPath),
     #[error("revert hunks: they are of one file; name it alone in `paths`")]
     HunksOfSeveral,
     #[error("{0}")]
@@ -75,6 +84,34 @@ impl App {
                 .collect())
         })
         .await
+    }
+
+    /// The text of a file before a run's first change of it, or after its last. `None`: it was not there, or is no text.
+    ///
+    /// # Errors
+    /// As [`Self::changes`]; the run has not changed that file.
+    pub async fn changed_text(
+        &self,
+        run: RunId,
+        path: RelPath,
+        side: ChangeSide,
+    ) -> Result<Option<String>, UndoError> {
+        let wanted = path.clone();
+        let found = self.read_ledger(run, move |ledger, selection| {
+            let selection = Selection {
+                path: Some(wanted),
+                ..selection.clone()
+            };
+            let files = ledger.file_changes(&selection)?;
+            Ok(files.into_iter().next().map(|file| {
+                let hash = match side {
+                    ChangeSide::Before => file.before,
+                    ChangeSide::After => file.after,
+                };
+                kept_text(ledger, hash.as_ref())
+            }))
+        });
+        found.await?.ok_or(UndoError::UnknownFile(path))
     }
 
     /// All that a run did to files, as one patch.
@@ -265,20 +302,21 @@ fn hunks(ledger: &Ledger, changes: &[Change]) -> Vec<Hunk> {
     let unbroken = changes
         .windows(2)
         .all(|pair| matches!(pair, [first, second] if first.after == second.before));
-    let text = |hash: Option<&ContentHash>| {
-        let bytes = ledger.snapshot(hash?).ok()?;
-        decode(&bytes).ok().map(|(text, _)| text)
-    };
     let before = changes
         .first()
-        .and_then(|change| text(change.before.as_ref()));
+        .and_then(|change| kept_text(ledger, change.before.as_ref()));
     let after = changes
         .last()
-        .and_then(|change| text(change.after.as_ref()));
+        .and_then(|change| kept_text(ledger, change.after.as_ref()));
     match (before, after) {
         (Some(before), Some(after)) if unbroken => diff::hunks(&before, &after),
         _ => Vec::new(),
     }
+}
+
+fn kept_text(ledger: &Ledger, hash: Option<&ContentHash>) -> Option<String> {
+    let bytes = ledger.snapshot(hash?).ok()?;
+    decode(&bytes).ok().map(|(text, _)| text)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::keys::Documented;
+use super::keys::{Documented, is_users_only};
 use super::layer::{Layer, Origin, Problem};
 use super::settings::Settings;
 
@@ -32,6 +32,16 @@ impl Loaded {
 
     pub fn is_set(&self, name: &str) -> bool {
         self.origins.contains_key(name)
+    }
+
+    /// [`Self::listed`] without what only the user's own layers may set: that can hold secrets, and no editor sets it.
+    pub fn listed_for_editors(&self) -> Vec<(String, Value, Origin)> {
+        let mut listed = self.listed();
+        listed.retain(|(name, _, _)| {
+            let path: Vec<String> = name.split('.').map(str::to_owned).collect();
+            !is_users_only(&path)
+        });
+        listed
     }
 
     /// Every setting with its value and where that comes from; entries under names of the user's choice included.

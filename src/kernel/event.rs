@@ -74,7 +74,9 @@ pub enum CommandPolicy {
     /// The user is asked, once or once for the run.
     #[default]
     Ask,
+    /// Commands run; nobody is asked.
     Allow,
+    /// Commands do not run, and the model is told so.
     Deny,
 }
 

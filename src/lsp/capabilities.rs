@@ -186,6 +186,7 @@ fn server_offer() -> ServerOffer {
         method::DOCUMENT_READ,
         method::MODELS_LIST,
         method::MODELS_KEY,
+        method::SETTINGS_LIST,
     ];
     ServerOffer {
         version: VERSION,

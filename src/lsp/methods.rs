@@ -39,6 +39,7 @@ use crate::protocol::run::{
     CancelParams, CancelResult, EventsParams, EventsResult, ListParams, ListResult, ResumeParams,
     ResumeResult, RunView, StartParams, StartResult, SteerParams, SteerResult,
 };
+use crate::protocol::settings;
 
 /// Adds the methods.
 pub fn add(builder: LspServiceBuilder<Server>) -> LspServiceBuilder<Server> {
@@ -57,6 +58,7 @@ pub fn add(builder: LspServiceBuilder<Server>) -> LspServiceBuilder<Server> {
         .custom_method(method::DOCUMENT_READ, document_read)
         .custom_method(method::MODELS_LIST, models::list)
         .custom_method(method::MODELS_KEY, models::key)
+        .custom_method(method::SETTINGS_LIST, settings_list)
         .custom_method(virtual_documents::METHOD, text_document_content)
 }
 
@@ -141,6 +143,23 @@ async fn run_diff(server: &Server, params: Value) -> Result<DiffResult> {
 
 async fn run_revert(server: &Server, params: Value) -> Result<RevertResult> {
     revert(&server.folders, read(method::RUN_REVERT, params)?).await
+}
+
+async fn settings_list(server: &Server, params: Value) -> Result<settings::ListResult> {
+    let settings::ListParams { folder } = read(method::SETTINGS_LIST, params)?;
+    let session = server.folders.named(folder.as_deref())?;
+    let loaded = session.app.settings(&Value::Null);
+    let listed = loaded.listed_for_editors().into_iter();
+    Ok(settings::ListResult {
+        settings: listed
+            .map(|(name, value, origin)| settings::Setting {
+                name,
+                value,
+                origin: origin.to_string(),
+            })
+            .collect(),
+        problems: loaded.problems.iter().map(ToString::to_string).collect(),
+    })
 }
 
 async fn question_answer(server: &Server, params: Value) -> Result<AnswerResult> {
@@ -290,7 +309,7 @@ async fn in_its_folder<T: Send>(
 fn undo_error(what: &str, why: &UndoError) -> Error {
     let kind = match why {
         UndoError::UnknownRun(_) => ErrorKind::UnknownRun,
-        UndoError::HunksOfSeveral => ErrorKind::InvalidParams,
+        UndoError::HunksOfSeveral | UndoError::UnknownFile(_) => ErrorKind::InvalidParams,
         UndoError::Ledger(_) | UndoError::Broken(_) => ErrorKind::Storage,
     };
     error(kind, format!("failed to {what}: failed to {why}"))

@@ -1,4 +1,4 @@
-//! Documents that are in no file: the sides of an overwrite, and what a gate said in its own words.
+//! Documents that are in no file: the sides of an overwrite, what a run changed, and what a gate said in its own words.
 //!
 //! Read-only, of the scheme `outrigger`. Read by `outrigger/document/read`, and by clients of LSP 3.18 through
 //! `workspace/textDocumentContent`.
@@ -8,9 +8,11 @@ use tower_lsp::jsonrpc::Result;
 use super::errors::{error, gone};
 use super::folders::Folders;
 use super::methods::find_question;
+use crate::app::ChangeSide;
 use crate::kernel::finding::{Finding, SourceFile};
-use crate::kernel::ids::{GateId, QuestionId};
+use crate::kernel::ids::{GateId, QuestionId, RunId};
 use crate::kernel::merge::{Merge, three_way};
+use crate::kernel::path::RelPath;
 use crate::kernel::question::{OverwriteTexts, QuestionKind};
 use crate::protocol::error::ErrorKind;
 
@@ -20,13 +22,14 @@ pub const METHOD: &str = "workspace/textDocumentContent";
 /// Of all our URIs.
 pub const SCHEME: &str = "outrigger";
 
-const FORMS: &str = "the forms are outrigger:/question/<questionId>/base|current|proposed|merged , outrigger:/question/<questionId>/plan and outrigger:/gate/<gateId>";
+const FORMS: &str = "the forms are outrigger:/question/<questionId>/base|current|proposed|merged|plan, outrigger:/run/<runId>/before|after/<path> and outrigger:/gate/<gateId>";
 
 /// What a URI of ours names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Document {
     Side(QuestionId, Side),
     Plan(QuestionId),
+    Changed(RunId, ChangeSide, RelPath),
     Gate(GateId),
 }
 
@@ -64,6 +67,12 @@ pub async fn read(folders: &Folders, uri: &str) -> Result<String> {
             };
             Ok(document)
         }
+        Document::Changed(run, side, path) => {
+            let session = folders.of_run(&run)?;
+            let text = session.app.changed_text(run, path, side).await;
+            text.map(Option::unwrap_or_default)
+                .map_err(|why| unknown(&format!("failed to {why}")))
+        }
         Document::Gate(gate) => {
             let mut texts = Vec::new();
             for session in folders.all() {
@@ -91,6 +100,17 @@ fn parse(uri: &str) -> Option<Document> {
     let rest = rest.trim_start_matches('/');
     if let Some(gate) = rest.strip_prefix("gate/") {
         return (!gate.is_empty()).then(|| Document::Gate(GateId::new(gate)));
+    }
+    if let Some(changed) = rest.strip_prefix("run/") {
+        let (run, changed) = changed.split_once('/')?;
+        let (side, path) = changed.split_once('/')?;
+        let side = match side {
+            "before" => ChangeSide::Before,
+            "after" => ChangeSide::After,
+            _ => return None,
+        };
+        let path = RelPath::parse(path).ok()?;
+        return Some(Document::Changed(RunId::new(run), side, path));
     }
     let (id, side) = rest.strip_prefix("question/")?.split_once('/')?;
     let side = match side {
@@ -166,6 +186,16 @@ mod tests {
                 Some(Document::Gate(GateId::new("cargo-check"))),
             ),
             ("outrigger:/gate/", None),
+            (
+                "outrigger:/run/run-1/before/src/%C3%A9.rs",
+                Some(Document::Changed(
+                    RunId::new("run-1"),
+                    ChangeSide::Before,
+                    RelPath::parse("src/é.rs").unwrap(),
+                )),
+            ),
+            ("outrigger:/run/run-1/before/../x", None),
+            ("outrigger:/run/run-1/then/x", None),
             ("outrigger:/run/run-1", None),
             ("file:///question/x/base", None),
         ];

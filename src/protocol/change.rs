@@ -144,7 +144,7 @@ pub enum RevertOutcome {
     Restored,
     /// The run had made it; it is gone.
     Removed,
-    /// What the run did is taken out; edits made since stay.
+    /// What the run did, or the chosen part of it, is taken out; edits made since stay.
     Merged,
     /// Nothing had to be done.
     AlreadyAsBefore,

@@ -266,3 +266,27 @@ fn a_plain_client_reverts_what_ended_last_in_a_document_that_it_has_open() {
     assert_eq!(job.read("a.txt"), BEFORE);
     assert!(!Path::new(&job.path("sub")).exists());
 }
+
+#[test]
+fn what_a_changed_file_was_and_became_can_be_read_whatever_is_there_now() {
+    let mut job = Job::new(knowing(), &[("a.txt", BEFORE)]);
+    let run = job.start(&turns());
+    assert_eq!(job.end_of_run()["outcome"], "succeeded");
+    fs::write(job.path("a.txt"), "something else\n").unwrap();
+    let mut read = |side: &str, path: &str| {
+        let uri = format!("outrigger:/run/{run}/{side}/{path}");
+        let read = job
+            .editor
+            .request("outrigger/document/read", json!({ "uri": uri }));
+        read["text"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(read("before", "a.txt"), BEFORE);
+    assert_eq!(read("after", "a.txt"), AFTER);
+    assert_eq!(read("before", "sub/%C3%A9.txt"), "");
+    assert_eq!(read("after", "sub/%C3%A9.txt"), "new\n");
+    let uri = format!("outrigger:/run/{run}/before/b.txt");
+    let error = job
+        .editor
+        .request_error("outrigger/document/read", json!({ "uri": uri }));
+    assert_eq!(error["data"]["kind"], "unknownDocument", "{error}");
+}

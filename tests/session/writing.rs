@@ -228,6 +228,26 @@ fn settings_come_from_files_and_the_editor_and_hold_from_the_next_run_on() {
         json!({"activeS": 5, "tokens": 71, "iterations": 7}),
         "read again; what the call says wins"
     );
+    let listed = job.editor.request("outrigger/settings/list", json!({}));
+    let from = |name: &str| {
+        let settings = listed["settings"].as_array().unwrap().iter();
+        let mut settings = settings.filter(|setting| setting["name"] == name);
+        let setting = settings.next().cloned().unwrap_or_default();
+        let origin = setting["origin"].as_str().unwrap_or("").to_owned();
+        (setting["value"].clone(), origin)
+    };
+    let file = job.path("outrigger.toml").display().to_string();
+    assert_eq!(from("budget.tokens"), (json!(71), format!("{file}:2")));
+    assert_eq!(
+        from("budget.activeS"),
+        (json!(99), "editor settings".into())
+    );
+    assert_eq!(from("engine"), (json!("react"), "default".into()));
+    assert_eq!(
+        from("models.keyring").0,
+        json!(null),
+        "only the user's file says it"
+    );
     let params = json!({"prompt": "x", "budget": {"tokens": "many"}});
     let refused = job.editor.request_error("outrigger/run/start", params);
     let message = refused["message"].as_str().unwrap();

@@ -6,6 +6,7 @@ import { answerFromText, hunkPlaces, withOtherSide, type HunkPlace, type Proposa
 import type { Overwrite, Question, QuestionId } from './protocol';
 import { ProposalFiles } from './proposalFiles';
 import { PROPOSAL_SCHEME, readSidePath, serverUri, SIDE_SCHEME, sidePath, type Side } from './questionUri';
+import type { ServerDocuments } from './serverDocuments';
 import { cameTooLate, failureText, type Sidecars } from './sidecars';
 
 type OverwriteQuestion = Question & { kind: Overwrite & { kind: 'overwrite' } };
@@ -21,13 +22,13 @@ export class Approval implements vscode.Disposable, vscode.CodeLensProvider, vsc
     readonly #files: ProposalFiles;
     readonly #subscriptions: vscode.Disposable[];
 
-    constructor(private readonly sidecars: Sidecars) {
+    constructor(
+        private readonly sidecars: Sidecars,
+        private readonly documents: ServerDocuments,
+    ) {
         this.#files = new ProposalFiles((path) => this.#proposal(path));
         const proposals: vscode.DocumentSelector = { scheme: PROPOSAL_SCHEME };
         this.#subscriptions = [
-            vscode.workspace.registerTextDocumentContentProvider(SIDE_SCHEME, {
-                provideTextDocumentContent: (uri) => this.#side(uri.path),
-            }),
             vscode.workspace.registerFileSystemProvider(PROPOSAL_SCHEME, this.#files, { isCaseSensitive: true }),
             vscode.languages.registerCodeLensProvider(proposals, this),
             vscode.languages.registerCodeActionsProvider(proposals, this, {
@@ -225,40 +226,11 @@ export class Approval implements vscode.Disposable, vscode.CodeLensProvider, vsc
         return this.sidecars.readDocument(question.run, serverUri(question.id, side));
     }
 
-    async #side(path: string): Promise<string> {
-        const named = readSidePath(path);
-        const question = named && (await this.#known(named.question));
-        return question ? this.#read(question, named.side) : '';
-    }
-
     /** The agent's text, for a proposal that was not changed yet. */
     async #proposal(path: string): Promise<string | undefined> {
         const named = readSidePath(path);
-        const question = named && (await this.#known(named.question));
+        const question = named && (await this.documents.known(named.question));
         return isOverwrite(question) ? (await this.#textsOf(question)).proposed : undefined;
-    }
-
-    /** A question that may become known soon: after a reload VS Code shows the diff before the sidecar runs. */
-    #known(id: QuestionId): Promise<Question | undefined> {
-        const { state } = this.sidecars;
-        const known = state.questions.get(id);
-        if (known) {
-            return Promise.resolve(known);
-        }
-        return new Promise((resolve) => {
-            const finish = (question: Question | undefined) => {
-                clearTimeout(timer);
-                waiting.dispose();
-                resolve(question);
-            };
-            const timer = setTimeout(() => finish(undefined), 15_000);
-            const waiting = this.sidecars.onDidChange(() => {
-                const question = state.questions.get(id);
-                if (question) {
-                    finish(question);
-                }
-            });
-        });
     }
 
     /** Closes every view of a question that is no longer open. */

@@ -1,45 +1,50 @@
 // A run's changes as one diff over all its files.
 
 import * as vscode from 'vscode';
-import type { Record as RunRecord, RunId } from './protocol';
-import { filesBefore } from './runChanges';
+import type { ChangedFile, RunId } from './protocol';
+import { changedPath, SIDE_SCHEME } from './questionUri';
 import type { Sidecars } from './sidecars';
 
-const SCHEME = 'outrigger-before';
-
-export class ChangesView implements vscode.Disposable {
-    readonly #texts = new Map<string, string>();
-    readonly #registration: vscode.Disposable;
-
-    constructor(private readonly sidecars: Sidecars) {
-        this.#registration = vscode.workspace.registerTextDocumentContentProvider(SCHEME, {
-            provideTextDocumentContent: (uri) => this.#texts.get(uri.path) ?? '',
-        });
-    }
+export class ChangesView {
+    constructor(private readonly sidecars: Sidecars) {}
 
     /** Left each file as it was before the run, right as it is now. */
     async show(runId: RunId): Promise<void> {
-        const run = this.sidecars.state.runs.get(runId);
-        const records: RunRecord[] = await this.sidecars.records(runId);
-        const files = filesBefore(records);
-        const resources = files.flatMap((file) => {
-            const now = this.sidecars.fileUri(runId, file.path);
-            if (!now) {
-                return [];
-            }
-            const before = vscode.Uri.from({ scheme: SCHEME, path: `/${runId}/${file.path}` });
-            this.#texts.set(before.path, file.before ?? '');
-            // Without a left side VS Code shows a new file, without a right one a deleted one.
-            return [[now, file.before === null ? undefined : before, file.exists ? now : undefined]];
-        });
-        if (resources.length === 0) {
+        const { files } = await this.sidecars.changes(runId);
+        const changed = files.filter(({ kind }) => kind !== 'unchanged');
+        const resources = await Promise.all(changed.map((file) => this.#resource(runId, file)));
+        const shown = resources.filter((resource) => resource !== undefined);
+        if (shown.length === 0) {
             void vscode.window.showInformationMessage('This run changed nothing.');
             return;
         }
-        await vscode.commands.executeCommand('vscode.changes', run?.prompt.split('\n')[0] ?? 'Changes', resources);
+        const title = this.sidecars.state.runs.get(runId)?.prompt.split('\n')[0] ?? 'Changes';
+        await vscode.commands.executeCommand('vscode.changes', title, shown);
     }
 
-    dispose(): void {
-        this.#registration.dispose();
+    /** Without a left side VS Code shows a new file, without a right one a deleted one. */
+    async #resource(
+        runId: RunId,
+        { path, before, patch }: ChangedFile,
+    ): Promise<[vscode.Uri, vscode.Uri | undefined, vscode.Uri | undefined] | undefined> {
+        const now = this.sidecars.fileUri(runId, path);
+        if (!now) {
+            return undefined;
+        }
+        // Of what is no text there is only what it is now.
+        const left =
+            before === null || patch === ''
+                ? undefined
+                : vscode.Uri.from({ scheme: SIDE_SCHEME, path: changedPath(runId, 'before', path) });
+        return [now, left, (await isThere(now)) ? now : undefined];
+    }
+}
+
+async function isThere(uri: vscode.Uri): Promise<boolean> {
+    try {
+        await vscode.workspace.fs.stat(uri);
+        return true;
+    } catch {
+        return false;
     }
 }

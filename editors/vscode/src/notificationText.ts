@@ -19,7 +19,7 @@ export function notificationText(question: Question, offers: readonly OfferedAns
 }
 
 /** What the agent writes must never become a link that runs a command. */
-function withoutLinks(text: string): string {
+export function withoutLinks(text: string): string {
     return text.replace(/\]\(/g, '] (').replace(/\s+/g, ' ');
 }
 

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import { answerInWords } from './answers';
 import type { PanelMemoryFile } from './panelMemoryFile';
-import type { FromPanel, ToPanel } from './panelMessages';
+import type { FromPanel, PanelCommand, PanelState, ToPanel } from './panelMessages';
 import { panelState } from './panelView';
 import { cameTooLate, failureText, type Sidecars } from './sidecars';
 
@@ -17,8 +17,8 @@ export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable 
     #view: vscode.WebviewView | undefined;
     #timer: NodeJS.Timeout | undefined;
     #selected: string | undefined;
-    /** Run and number of timeline rows that the panel has. */
-    #sent: { runId: string; rows: number } | undefined;
+    /** What the panel has: of which run, how many timeline rows, which version of its findings. */
+    #sent: { runId: string; rows: number; findings: number } | undefined;
     readonly #subscriptions: vscode.Disposable[];
 
     constructor(
@@ -121,13 +121,12 @@ export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable 
             case 'reveal':
                 await vscode.commands.executeCommand(`outrigger.${message.type}`, { questionId: message.questionId });
                 break;
-            case 'open': {
-                const uri = this.sidecars.fileUri(message.runId, message.path);
-                if (uri) {
-                    await vscode.window.showTextDocument(uri);
-                }
+            case 'message':
+                await this.sidecars.steer(message.runId, { type: 'message', text: message.text });
                 break;
-            }
+            case 'open':
+                await this.#open(message);
+                break;
             case 'detail': {
                 const event = await this.sidecars.event(message.runId, message.seq);
                 const text = event === undefined ? 'This event is no longer there.' : JSON.stringify(event, null, 2);
@@ -171,15 +170,42 @@ export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable 
             return;
         }
         this.#selected ??= state.runsByAge()[0]?.runId;
-        const configuration = vscode.workspace.getConfiguration('outrigger');
         const context = {
             phase,
-            model: configuration.get('model', ''),
-            commands: configuration.get('policy.commands', 'ask'),
+            choices: this.#choices(),
             ...(this.#selected === undefined ? {} : { selected: this.#selected }),
         };
         this.#post({ type: 'state', state: panelState(state, context) });
         this.#sendRows();
+    }
+
+    /** What a new run is started with, and whence that is. */
+    #choices(): PanelState['choices'] {
+        const [folder] = vscode.workspace.workspaceFolders ?? [];
+        if (!folder) {
+            return [];
+        }
+        const settings = this.sidecars.settings(folder);
+        const choice = (label: string, name: string, command: PanelCommand) => {
+            const setting = settings.find((one) => one.name === name);
+            const value = name === 'model' ? this.sidecars.model(folder) : setting?.value;
+            const shown = typeof value === 'string' ? value : name === 'model' ? 'none yet' : '…';
+            return { label, value: shown, origin: setting?.origin ?? '', command };
+        };
+        return [
+            choice('Model', 'model', 'chooseModel'),
+            choice('Engine', 'engine', 'chooseEngine'),
+            choice('Commands', 'policy.commands', 'choosePolicy'),
+        ];
+    }
+
+    async #open({ runId, path, line, column }: Extract<FromPanel, { type: 'open' }>): Promise<void> {
+        const uri = this.sidecars.fileUri(runId, path);
+        if (uri) {
+            const at = new vscode.Position(line ?? 0, column ?? 0);
+            const selection = line === undefined ? {} : { selection: new vscode.Range(at, at) };
+            await vscode.window.showTextDocument(uri, selection);
+        }
     }
 
     #sendRows(): void {
@@ -187,16 +213,15 @@ export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable 
         if (!run) {
             return;
         }
-        let from = this.#sent?.runId === run.runId ? this.#sent.rows : 0;
-        const total = run.timeline.length;
-        do {
-            const rows = run.timeline.slice(from, from + ROWS_AT_ONCE);
-            if (rows.length > 0 || this.#sent?.runId !== run.runId) {
-                this.#post({ type: 'rows', runId: run.runId, from, rows });
-            }
-            from += rows.length;
-            this.#sent = { runId: run.runId, rows: from };
-        } while (from < total);
+        const { runId, found, timeline } = run;
+        const known = this.#sent?.runId === runId ? this.#sent : undefined;
+        if (known?.findings !== found.version) {
+            inParts(found.rows(), 0, (from, rows) => this.#post({ type: 'findings', runId, from, rows }));
+        }
+        if (!known || known.rows < timeline.length) {
+            inParts(timeline, known?.rows ?? 0, (from, rows) => this.#post({ type: 'rows', runId, from, rows }));
+        }
+        this.#sent = { runId, rows: timeline.length, findings: found.version };
     }
 
     #post(message: ToPanel): void {
@@ -223,4 +248,14 @@ export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable 
 </body>
 </html>`;
     }
+}
+
+/** At least one part, so that an empty list takes the place of what was there. */
+function inParts<Row>(all: readonly Row[], first: number, send: (from: number, rows: Row[]) => void): void {
+    let from = first;
+    do {
+        const rows = all.slice(from, from + ROWS_AT_ONCE);
+        send(from, rows);
+        from += rows.length;
+    } while (from < all.length);
 }

@@ -1,5 +1,6 @@
 // What the extension and its panel say to each other. The panel knows nothing else.
 
+import type { FindingRow, GateRow } from './findingLedger';
 import type { AnswerInput, PlanItem } from './protocol';
 import type { TimelineRow } from './timelineRow';
 
@@ -35,6 +36,9 @@ export interface RunCard {
     waiting?: { text: string; since: number };
     startedAt: number;
     openQuestions: number;
+    paused: boolean;
+    /** Another window or a terminal works on it. */
+    elsewhere: boolean;
 }
 
 export interface RunDetail extends RunCard {
@@ -44,20 +48,37 @@ export interface RunDetail extends RunCard {
     /** The last ones; `toolCallsBefore` were made before them. */
     toolCalls: { id: string; text: string; state: string; durationMs?: number }[];
     toolCallsBefore: number;
+    /** Findings that the run introduced; all rows come by themselves. */
+    newFindings: number;
     findings: number;
-    firstFindings: string[];
+    gates: GateRow[];
     changes: { path: string; added: number; removed: number }[];
     tokens: { input: number; output: number; cached: number };
+    /** In words; empty where nothing was paid. */
+    cost: string;
     resolved: ResolvedCard[];
-    summary?: { text: string; verification: string; elapsedMs: number; activeMs: number };
+    summary?: {
+        text: string;
+        verification: string;
+        elapsedMs: number;
+        activeMs: number;
+        files: { path: string; change: string; added: number; removed: number }[];
+        modelCalls: number;
+        toolCalls: number;
+    };
     events: number;
+}
+
+export interface PanelAction {
+    label: string;
+    command: PanelCommand;
 }
 
 export interface PanelState {
     /** Why no run can be started, and the command that helps; left out when one can. */
-    obstacle?: { text: string; action?: { label: string; command: PanelCommand } };
-    model: string;
-    commands: string;
+    obstacle?: { text: string; action?: PanelAction; other?: PanelAction };
+    /** Each with what holds and where that comes from; the command changes it. */
+    choices: { label: string; value: string; origin: string; command: PanelCommand }[];
     inbox: QuestionCard[];
     runs: RunCard[];
     selected?: RunDetail;
@@ -67,7 +88,7 @@ export interface PanelState {
 export interface PanelMemory {
     prompt: string;
     selected?: string;
-    /** What was typed and not sent, by question. */
+    /** What was typed and not sent, by question, or by run. */
     drafts: Record<string, string>;
 }
 
@@ -77,6 +98,8 @@ export type ToPanel =
     | { type: 'state'; state: PanelState }
     /** Rows of a timeline, to be put at index `from`; what was there from that index on goes. */
     | { type: 'rows'; runId: string; from: number; rows: TimelineRow[] }
+    /** The same of a run's findings. */
+    | { type: 'findings'; runId: string; from: number; rows: FindingRow[] }
     | { type: 'detail'; runId: string; seq: number; text: string }
     /** An answer or a start failed; for people. */
     | { type: 'failed'; questionId?: string; text: string };
@@ -84,12 +107,22 @@ export type ToPanel =
 export const panelCommands = [
     'cancel',
     'resume',
+    'pause',
+    'goOn',
+    'useModel',
+    'revert',
+    'commitMessage',
     'showChanges',
     'openTranscript',
     'chooseModel',
-    'chooseCommandPolicy',
+    'chooseEngine',
+    'choosePolicy',
+    'setApiKey',
     'restart',
     'showLog',
+    'showTrouble',
+    'installProgram',
+    'openWalkthrough',
     'runDemo',
     'setPath',
     'trust',
@@ -107,6 +140,9 @@ export type FromPanel =
     | { type: 'words'; questionId: string; words: string }
     | { type: 'review'; questionId: string }
     | { type: 'reveal'; questionId: string }
-    | { type: 'open'; runId: string; path: string }
+    /** A word to a run that works. */
+    | { type: 'message'; runId: string; text: string }
+    /** Line and column from 0. */
+    | { type: 'open'; runId: string; path: string; line?: number; column?: number }
     | { type: 'detail'; runId: string; seq: number }
     | { type: 'command'; command: PanelCommand; runId?: string };

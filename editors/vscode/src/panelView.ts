@@ -3,6 +3,7 @@
 import { offeredAnswers, resolutionText, takesWords } from './answers';
 import type { PanelState, QuestionCard, RunCard, RunDetail } from './panelMessages';
 import type { Question } from './protocol';
+import { costText } from './money';
 import { isOver, type RunState, type SidecarState } from './sidecarState';
 import type { ServerPhase } from './statusText';
 
@@ -10,8 +11,7 @@ const SHOWN_TOOL_CALLS = 50;
 
 export interface PanelContext {
     phase: ServerPhase;
-    model: string;
-    commands: string;
+    choices: PanelState['choices'];
     /** Run whose details are shown. */
     selected?: string;
 }
@@ -21,8 +21,7 @@ export function panelState(state: SidecarState, context: PanelContext): PanelSta
     const hindrance = obstacle(context.phase);
     return {
         ...(hindrance ? { obstacle: hindrance } : {}),
-        model: context.model,
-        commands: context.commands,
+        choices: context.choices,
         inbox: state.openQuestions().map(questionCard),
         runs: state.runsByAge().map((run) => runCard(state, run)),
         ...(selected ? { selected: runDetail(state, selected) } : {}),
@@ -47,13 +46,15 @@ function obstacle(phase: ServerPhase): PanelState['obstacle'] {
             };
         case 'missing':
             return {
-                text: 'The outrigger program was not found.',
-                action: { label: 'Choose the program', command: 'setPath' },
+                text: 'The outrigger program was not found. Install it, or say where it is.',
+                action: { label: 'Install it…', command: 'installProgram' },
+                other: { label: 'Choose the program…', command: 'setPath' },
             };
         case 'failed':
             return {
-                text: 'The sidecar ended several times and was not started again. Its log says why.',
+                text: 'The sidecar ended several times and was not started again.',
                 action: { label: 'Start it again', command: 'restart' },
+                other: { label: 'See what happened', command: 'showTrouble' },
             };
     }
 }
@@ -86,6 +87,8 @@ function runCard(state: SidecarState, run: RunState): RunCard {
         ...(run.waiting ? { waiting: { text: waitingText(run.waiting), since: run.waiting.since } } : {}),
         startedAt: run.startedAt,
         openQuestions: open,
+        paused: run.paused,
+        elsewhere: run.elsewhere,
     };
 }
 
@@ -120,10 +123,12 @@ function runDetail(state: SidecarState, run: RunState): RunDetail {
             ...(call.endedAt === undefined ? {} : { durationMs: call.endedAt - call.startedAt }),
         })),
         toolCallsBefore: Math.max(0, calls.length - SHOWN_TOOL_CALLS),
-        findings: run.findings,
-        firstFindings: run.firstFindings,
+        newFindings: run.findings,
+        findings: run.found.rows().length,
+        gates: run.found.gates(),
         changes: [...run.changes.values()],
         tokens: { input: run.usage.input, output: run.usage.output, cached: run.usage.cacheRead },
+        cost: costText(run.cost),
         resolved: [...state.questions.values()].flatMap((question) => {
             const resolution = question.run === run.runId ? resolutionText(question) : undefined;
             return resolution === undefined ? [] : [{ id: question.id, title: question.title, resolution }];
@@ -135,6 +140,14 @@ function runDetail(state: SidecarState, run: RunState): RunDetail {
                       verification: summary.verification,
                       elapsedMs: summary.elapsedMs,
                       activeMs: summary.activeMs,
+                      files: summary.files.map(({ path, change, added, removed }) => ({
+                          path,
+                          change,
+                          added,
+                          removed,
+                      })),
+                      modelCalls: summary.modelCalls,
+                      toolCalls: summary.toolCalls,
                   },
               }
             : {}),

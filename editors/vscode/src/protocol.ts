@@ -20,6 +20,7 @@ export interface ClientRequests {
   "outrigger/document/read": { params: DocumentReadParams; result: DocumentReadResult };
   "outrigger/models/list": { params: ModelsListParams; result: ModelsListResult };
   "outrigger/models/key": { params: ModelsKeyParams; result: ModelsKeyResult };
+  "outrigger/settings/list": { params: SettingsListParams; result: SettingsListResult };
 }
 
 /** Notifications that the server sends. */
@@ -285,9 +286,12 @@ export interface ClientOffer {
 
 /** What happens with a command that the model wants to run. */
 export type CommandPolicy =
-  | "allow" | "deny"
   /** The user is asked, once or once for the run. */
-  | "ask";
+  | "ask"
+  /** Commands run; nobody is asked. */
+  | "allow"
+  /** Commands do not run, and the model is told so. */
+  | "deny";
 
 /** What happens when a proposal meets content that the run has not read, or that changed since. */
 export type ConflictPolicy =
@@ -998,7 +1002,7 @@ export type RevertOutcome =
   | "restored"
   /** The run had made it; it is gone. */
   | "removed"
-  /** What the run did is taken out; edits made since stay. */
+  /** What the run did, or the chosen part of it, is taken out; edits made since stay. */
   | "merged"
   /** Nothing had to be done. */
   | "alreadyAsBefore"
@@ -1458,6 +1462,27 @@ export interface ServerOffer {
   /** The custom requests the server answers. */
   methods: Array<string>;
   version: number;
+}
+
+export interface Setting {
+  /** `budget.tokens` */
+  name: string;
+  /** For people: `default`, `outrigger.toml:3`, `$OUTRIGGER_MODEL`, `editor settings`. */
+  origin: string;
+  value: unknown;
+}
+
+/** `outrigger/settings/list`: what holds now, and where each value comes from. */
+export interface SettingsListParams {
+  /** The workspace folder, by its URI, path or last name; may be left out where only one is open. */
+  folder?: string | null;
+}
+
+export interface SettingsListResult {
+  /** What is wrong with any, for people. It was left out; everything else holds. */
+  problems: Array<string>;
+  /** By name. Left out: what only the user's own file may say, where secrets can be. */
+  settings: Array<Setting>;
 }
 
 export type Severity = "error" | "warning" | "information" | "hint";

@@ -1,34 +1,54 @@
-// From settings to what a run is started with. Pure.
+// The sidecar's settings as VS Code has them. Pure.
 
-import type { CommandPolicy, ConflictPolicy, MergePolicy, RunStartParams } from './protocol';
+import { serverSettings, type ServerSetting } from './serverSettings';
 
 /** The part of VS Code's configuration object that is read here. */
 export interface Configuration {
-    get<T>(name: string, fallback: T): T;
+    inspect(name: string):
+        | {
+              globalValue?: unknown;
+              workspaceValue?: unknown;
+              workspaceFolderValue?: unknown;
+          }
+        | undefined;
 }
 
-export function startParams(prompt: string, configuration: Configuration): RunStartParams {
-    const model = configuration.get('model', '').trim();
-    return {
-        prompt,
-        ...(model === '' ? {} : { model }),
-        policy: {
-            conflict: configuration.get<ConflictPolicy>('policy.conflict', 'ask'),
-            merge: configuration.get<MergePolicy>('policy.merge', 'auto'),
-            commands: configuration.get<CommandPolicy>('policy.commands', 'ask'),
-        },
-        budget: {
-            activeS: configuration.get('budget.activeSeconds', 900),
-            tokens: configuration.get('budget.tokens', 100_000),
-            iterations: configuration.get('budget.iterations', 50),
-        },
-    };
+/**
+ * What the user has set in VS Code, in the sidecar's own shape. Defaults are left out: what an editor sends lies over the
+ * user's settings files, and would hide them.
+ */
+export function explicitSettings(configuration: Configuration): Record<string, unknown> {
+    const settings: Record<string, unknown> = {};
+    for (const { name } of serverSettings) {
+        const value = explicitValue(configuration, name);
+        if (value !== undefined) {
+            put(settings, name.split('.'), value);
+        }
+    }
+    return settings;
 }
 
-/** Providers whose keys can be kept for the sidecar, with the variable in which it looks for each. */
-export const providers = [
-    { name: 'Anthropic', variable: 'ANTHROPIC_API_KEY' },
-    { name: 'OpenAI', variable: 'OPENAI_API_KEY' },
-    { name: 'Google Gemini', variable: 'GEMINI_API_KEY' },
-    { name: 'OpenRouter', variable: 'OPENROUTER_API_KEY' },
-] as const;
+/** What was set for one name, the nearest to the folder; `undefined`: nothing was. */
+export function explicitValue(configuration: Configuration, name: string): unknown {
+    const set = configuration.inspect(name);
+    const value = set?.workspaceFolderValue ?? set?.workspaceValue ?? set?.globalValue;
+    // A field that was emptied in the settings page means the same as one that was never filled.
+    return value === null || value === '' ? undefined : value;
+}
+
+export function serverSetting(name: string): ServerSetting | undefined {
+    return serverSettings.find((setting) => setting.name === name);
+}
+
+function put(settings: Record<string, unknown>, [first, ...rest]: string[], value: unknown): void {
+    if (first === undefined) {
+        return;
+    }
+    if (rest.length === 0) {
+        settings[first] = value;
+        return;
+    }
+    const below = (settings[first] ?? {}) as Record<string, unknown>;
+    settings[first] = below;
+    put(below, rest, value);
+}

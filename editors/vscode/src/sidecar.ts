@@ -24,8 +24,10 @@ import {
     type DocumentSaveResult,
     type ServerNotifications,
 } from './protocol';
+import type { ProviderKeys } from './providerKeys';
 import { RestartBudget } from './restartBudget';
 import { saveWithoutChanging } from './saving';
+import { explicitSettings } from './settings';
 import type { ServerPhase } from './statusText';
 
 export type News = {
@@ -36,9 +38,11 @@ export interface SidecarOptions {
     /** The extension's `bin` folder. */
     bundledFolder: string;
     log: vscode.LogOutputChannel;
-    /** Variables for the process besides its inherited ones, such as keys. */
-    environment: () => Promise<Record<string, string>>;
+    keys: ProviderKeys;
 }
+
+/** Settings that count when the process starts. */
+const AT_START = ['runs', 'log'];
 
 export class Sidecar implements vscode.Disposable {
     readonly #news = new vscode.EventEmitter<News>();
@@ -50,7 +54,14 @@ export class Sidecar implements vscode.Disposable {
     #phase: ServerPhase = 'off';
     #client: LanguageClient | undefined;
     #starting: Promise<LanguageClient> | undefined;
+    /** Done when the running process knows settings and keys. */
+    #prepared: Promise<void> = Promise.resolve();
     #search: BinarySearch | undefined;
+    readonly #budget = new RestartBudget();
+    /** Nobody has heard of it yet. */
+    #isFirstStart = false;
+    /** How the process ended, newest last, for the page about it. */
+    readonly #ends: string[] = [];
 
     constructor(
         readonly folder: vscode.WorkspaceFolder,
@@ -64,6 +75,24 @@ export class Sidecar implements vscode.Disposable {
     /** How the program was found, after the first start. */
     get search(): BinarySearch | undefined {
         return this.#search;
+    }
+
+    /** How the process ended when it should not have, newest last. */
+    get ends(): readonly string[] {
+        return this.#ends;
+    }
+
+    /** Tells the process what the user has set, if it runs. */
+    async sendSettings(): Promise<void> {
+        if (this.#client?.isRunning() === true) {
+            const settings = { outrigger: explicitSettings(this.#configuration()) };
+            await this.#client.sendNotification('workspace/didChangeConfiguration', { settings });
+        }
+    }
+
+    /** Hands a key over, or takes it back. */
+    async sendKey(provider: string, key: string | undefined): Promise<void> {
+        await this.request('outrigger/models/key', { provider, key: key ?? null });
     }
 
     /** Starts the process unless it runs already. */
@@ -100,10 +129,38 @@ export class Sidecar implements vscode.Disposable {
         this.#phaseChanged.dispose();
     }
 
+    /** Until it answers, or has failed as often as it may. */
     async #start(): Promise<LanguageClient> {
-        const configuration = vscode.workspace.getConfiguration('outrigger', this.folder.uri);
+        for (;;) {
+            const command = await this.#find();
+            this.#setPhase('starting');
+            const client = this.#makeClient(command);
+            this.#client = client;
+            this.#isFirstStart = true;
+            try {
+                await client.start();
+                await this.#prepared;
+                return client;
+            } catch (error) {
+                this.#ends.push(failure(error));
+                const isStopped = client !== this.#client;
+                if (!isStopped && this.#budget.mayRestart(Date.now())) {
+                    continue;
+                }
+                if (!isStopped) {
+                    this.#setPhase('failed');
+                }
+                throw error;
+            } finally {
+                this.#isFirstStart = false;
+            }
+        }
+    }
+
+    /** The program, as it is looked for at every start. */
+    async #find(): Promise<string> {
         const places = {
-            setting: configuration.get('path', ''),
+            setting: this.#configuration().get('path', ''),
             bundledFolder: this.options.bundledFolder,
             searchPath: process.env['PATH'] ?? process.env['Path'] ?? '',
             homeFolder: homedir(),
@@ -116,15 +173,16 @@ export class Sidecar implements vscode.Disposable {
             throw new Error(`failed to find the outrigger program: ${this.#search.reason}`);
         }
         this.options.log.info(`${this.folder.name}: ${found.file} (${found.source})`);
-        this.#setPhase('starting');
+        return found.file;
+    }
 
-        const environment = { ...configuration.get<Record<string, string>>('environment', {}) };
-        Object.assign(environment, await this.options.environment());
+    #makeClient(command: string): LanguageClient {
+        const environment = this.#configuration().get<Record<string, string>>('environment', {});
         const client = new LanguageClient(
             'outrigger',
             'Outrigger',
             {
-                command: found.file,
+                command,
                 args: ['lsp'],
                 options: { cwd: this.folder.uri.fsPath, env: { ...process.env, ...environment } },
             },
@@ -133,6 +191,11 @@ export class Sidecar implements vscode.Disposable {
                     { scheme: 'file', pattern: new vscode.RelativePattern(this.folder, '**/*').pattern },
                 ],
                 workspaceFolder: this.folder,
+                // What is said here holds for the life of the process, whatever is said later; the rest comes after it.
+                initializationOptions: () => {
+                    const settings = explicitSettings(this.#configuration());
+                    return Object.fromEntries(Object.entries(settings).filter(([name]) => AT_START.includes(name)));
+                },
                 outputChannel: this.options.log,
                 traceOutputChannel: this.options.log,
                 errorHandler: this.#errorHandler(),
@@ -142,14 +205,19 @@ export class Sidecar implements vscode.Disposable {
         );
         client.registerFeature(new OutriggerFeature(this.folder));
         this.#listen(client);
-        this.#client = client;
-        try {
-            await client.start();
-        } catch (error) {
-            this.#setPhase('failed');
-            throw error;
-        }
         return client;
+    }
+
+    #configuration(): vscode.WorkspaceConfiguration {
+        return vscode.workspace.getConfiguration('outrigger', this.folder.uri);
+    }
+
+    /** What a process must know before anything is asked of it: it keeps neither settings nor keys beyond its life. */
+    async #prepare(client: LanguageClient): Promise<void> {
+        await this.sendSettings();
+        for (const [provider, key] of await this.options.keys.all()) {
+            await client.sendRequest('outrigger/models/key', { provider, key });
+        }
     }
 
     #listen(client: LanguageClient): void {
@@ -170,7 +238,15 @@ export class Sidecar implements vscode.Disposable {
                 return;
             }
             if (newState === State.Running) {
-                this.#setPhase('running');
+                this.#prepared = this.#prepare(client)
+                    .catch((error: unknown) =>
+                        this.options.log.error(`failed to prepare the sidecar: ${String(error)}`),
+                    )
+                    .then(() => {
+                        if (client === this.#client) {
+                            this.#setPhase('running');
+                        }
+                    });
             } else if (newState === State.Starting) {
                 this.#setPhase('starting');
             } else if (newState === State.Stopped && this.#phase === 'running') {
@@ -180,11 +256,15 @@ export class Sidecar implements vscode.Disposable {
     }
 
     #errorHandler(): ErrorHandler {
-        const budget = new RestartBudget();
         return {
             error: () => ({ action: ErrorAction.Continue, handled: true }),
             closed: (): CloseHandlerResult => {
-                if (budget.mayRestart(Date.now())) {
+                if (this.#isFirstStart) {
+                    // Whoever starts it sees that it failed, and tries again.
+                    return { action: CloseAction.DoNotRestart, handled: true };
+                }
+                this.#ends.push(`The sidecar of ${this.folder.name} ended by itself`);
+                if (this.#budget.mayRestart(Date.now())) {
                     this.options.log.warn(`${this.folder.name}: the sidecar ended and is started again`);
                     return { action: CloseAction.Restart, handled: true };
                 }
@@ -227,6 +307,8 @@ class OutriggerFeature implements StaticFeature {
         // The extension has commands of these names from its activation on, for all folders; the client would register
         // them once for each process, which VS Code refuses.
         delete capabilities.executeCommandProvider;
+        // This extension reads the sidecars' documents itself: only it knows which process has which.
+        delete capabilities.workspace?.textDocumentContent;
     }
 
     initialize(): void {
@@ -240,6 +322,10 @@ class OutriggerFeature implements StaticFeature {
     clear(): void {
         // Holds nothing.
     }
+}
+
+function failure(error: unknown): string {
+    return error instanceof Error ? error.message : String(error);
 }
 
 async function isProgram(file: string): Promise<boolean> {

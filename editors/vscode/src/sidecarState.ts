@@ -1,7 +1,9 @@
 // What is known of runs and questions: events in, state out. Pure; the only place where events change state.
 
+import { FindingLedger } from './findingLedger';
 import { describeRecord, type TimelineRow } from './timelineRow';
 import type {
+    Cost,
     PlanItem,
     Question,
     QuestionId,
@@ -42,10 +44,16 @@ export interface RunState {
     waiting?: Waiting;
     startedAt: number;
     usage: Usage;
+    cost: Cost;
+    /** Nothing new is begun until it goes on. */
+    paused: boolean;
+    /** Another process on this workspace works on it. */
+    elsewhere: boolean;
     plan: PlanItem[];
-    /** New findings, and the first of them in words. */
+    /** Number of findings that the run introduced. */
     findings: number;
-    firstFindings: string[];
+    /** What the gates have said last. */
+    found: FindingLedger;
     toolCalls: Map<string, ToolCallView>;
     /** In order of their first change. */
     changes: Map<string, ChangedFile>;
@@ -59,6 +67,7 @@ export interface RunState {
 /** What became of an event. `gap`: events between the last one and this one are missing; this one was not taken. */
 export type Taken = 'taken' | 'old' | 'gap';
 
+const NO_COST: Cost = { micros: 0, unpricedTokens: 0 };
 const NO_USAGE: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
 const OVER: ReadonlySet<RunStatus> = new Set(['succeeded', 'failed', 'cancelled', 'interrupted']);
 
@@ -112,6 +121,7 @@ export class SidecarState {
     takeRun(folder: string, view: RunView): void {
         const run = this.run(view.runId, folder, view.startedAt);
         run.transcript = view.transcript;
+        run.elsewhere = view.elsewhere ?? false;
         if (view.status === 'interrupted' && !isOver(run)) {
             // Nobody is left who could have written an event about it.
             this.interrupt(run);
@@ -128,6 +138,7 @@ export class SidecarState {
             waiting: view.waiting ?? undefined,
             startedAt: view.startedAt,
             usage: view.usage,
+            cost: view.cost,
             plan: view.plan,
             findings: view.findings,
             end: view.end ?? undefined,
@@ -189,8 +200,11 @@ export class SidecarState {
                 startedAt,
                 usage: NO_USAGE,
                 plan: [],
+                cost: NO_COST,
+                paused: false,
+                elsewhere: false,
                 findings: 0,
-                firstFindings: [],
+                found: new FindingLedger(),
                 toolCalls: new Map(),
                 changes: new Map(),
                 timeline: [],
@@ -220,6 +234,11 @@ export class SidecarState {
                 run.model = event.spec.model;
                 run.startedAt = at;
                 run.usage = NO_USAGE;
+                run.cost = NO_COST;
+                break;
+            case 'steered':
+                // What a pause holds back goes on with any word that lets it.
+                run.paused = event.steer.type === 'pause' || (run.paused && event.steer.type !== 'goOn');
                 break;
             case 'resumed':
                 // What it does now is told by the next event; it is over no longer.
@@ -235,6 +254,17 @@ export class SidecarState {
                 break;
             case 'modelReplied':
                 run.usage = add(run.usage, event.turn.usage);
+                run.cost = addCost(run.cost, event.bill.cost);
+                break;
+            case 'modelFailed':
+                run.usage = add(run.usage, event.failure.usage);
+                run.cost = addCost(run.cost, event.bill.cost);
+                break;
+            case 'gatesStarted':
+                run.found.begin(event.round, event.why);
+                break;
+            case 'gatesReported':
+                run.found.report(event.round, event.reports);
                 break;
             case 'toolRequested':
                 run.toolCalls.set(event.call, {
@@ -267,7 +297,6 @@ export class SidecarState {
             }
             case 'gatesJudged':
                 run.findings = event.verdict.newFindings;
-                run.firstFindings = event.verdict.first;
                 break;
             case 'questionOpened':
                 this.open(event.question);
@@ -283,6 +312,8 @@ export class SidecarState {
                 delete run.waiting;
                 run.end = { outcome: event.outcome, summary: event.summary };
                 run.usage = event.summary.usage;
+                run.cost = event.summary.cost;
+                run.paused = false;
                 break;
             default:
                 // Of interest to the timeline only, or of a later version.
@@ -307,6 +338,10 @@ function add(one: Usage, other: Usage): Usage {
         cacheWrite: one.cacheWrite + other.cacheWrite,
         reasoning: one.reasoning + other.reasoning,
     };
+}
+
+function addCost(one: Cost, other: Cost): Cost {
+    return { micros: one.micros + other.micros, unpricedTokens: one.unpricedTokens + other.unpricedTokens };
 }
 
 function setOrDelete<T, K extends keyof T>(object: T, key: K, value: T[K] | undefined): void {

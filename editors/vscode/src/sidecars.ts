@@ -2,7 +2,21 @@
 
 import * as vscode from 'vscode';
 import { ResponseError } from 'vscode-languageclient/node';
-import type { AnswerInput, ClientRequests, Question, Record as RunRecord, RunId, RunStartParams } from './protocol';
+import type {
+    AnswerInput,
+    ClientRequests,
+    ModelsListResult,
+    Question,
+    QuestionId,
+    RunChangesResult,
+    RunId,
+    RunRevertParams,
+    RunRevertResult,
+    RunStartParams,
+    RunView,
+    Setting,
+    Steer,
+} from './protocol';
 import { Sidecar, type News, type SidecarOptions } from './sidecar';
 import { isOver, SidecarState, type RunState } from './sidecarState';
 import type { ServerPhase } from './statusText';
@@ -16,6 +30,7 @@ export class Sidecars implements vscode.Disposable {
     readonly #opened = new vscode.EventEmitter<Question>();
     readonly #resolved = new vscode.EventEmitter<Question>();
     readonly #ended = new vscode.EventEmitter<RunState>();
+    readonly #interrupted = new vscode.EventEmitter<RunView>();
     /** Anything changed; said often. */
     readonly onDidChange = this.#changed.event;
     readonly onDidOpenQuestion = this.#opened.event;
@@ -23,6 +38,8 @@ export class Sidecars implements vscode.Disposable {
     readonly onDidResolveQuestion = this.#resolved.event;
     /** A run ended that was going on before. */
     readonly onDidEndRun = this.#ended.event;
+    /** A run that an earlier process did not end, and that waits to be taken up. */
+    readonly onDidFindInterrupted = this.#interrupted.event;
 
     readonly #sidecars = new Map<string, Sidecar>();
     readonly #openIds = new Set<string>();
@@ -31,6 +48,10 @@ export class Sidecars implements vscode.Disposable {
     readonly #catchingUp = new Map<RunId, Promise<void>>();
     /** The highest number of an event that was seen, taken or not. */
     readonly #seen = new Map<RunId, number>();
+    readonly #answered = new Set<QuestionId>();
+    /** By folder. */
+    readonly #settings = new Map<string, readonly Setting[]>();
+    readonly #chosenModel = new Map<string, string>();
     readonly #subscriptions: vscode.Disposable[] = [];
 
     constructor(private readonly options: SidecarOptions) {
@@ -42,6 +63,13 @@ export class Sidecars implements vscode.Disposable {
                 this.startAll();
             }),
             vscode.workspace.onDidGrantWorkspaceTrust(() => this.startAll()),
+            vscode.workspace.onDidChangeConfiguration((change) => {
+                for (const sidecar of this.all()) {
+                    if (change.affectsConfiguration('outrigger', sidecar.folder.uri)) {
+                        void this.#settingsChanged(sidecar);
+                    }
+                }
+            }),
         );
     }
 
@@ -108,12 +136,62 @@ export class Sidecars implements vscode.Disposable {
         return runId;
     }
 
+    /** Whether this window gave the answer to a question. */
+    wasAnsweredHere(id: QuestionId): boolean {
+        return this.#answered.has(id);
+    }
+
     async answer(question: Question, answer: AnswerInput): Promise<void> {
-        await this.#request(question.run, 'outrigger/question/answer', { questionId: question.id, answer });
+        this.#answered.add(question.id);
+        try {
+            await this.#request(question.run, 'outrigger/question/answer', { questionId: question.id, answer });
+        } catch (error) {
+            this.#answered.delete(question.id);
+            throw error;
+        }
     }
 
     async cancel(runId: RunId): Promise<void> {
         await this.#request(runId, 'outrigger/run/cancel', { runId });
+    }
+
+    /** Tells a run something while it works. */
+    async steer(runId: RunId, steer: Steer): Promise<void> {
+        await this.#request(runId, 'outrigger/run/steer', { runId, steer });
+    }
+
+    changes(runId: RunId): Promise<RunChangesResult> {
+        return this.#request(runId, 'outrigger/run/changes', { runId });
+    }
+
+    /** Takes back what a run did; `folderOf` says whose folder a revert's own id belongs to. */
+    revert(params: RunRevertParams, folderOf: RunId = params.runId): Promise<RunRevertResult> {
+        return this.#request(folderOf, 'outrigger/run/revert', params);
+    }
+
+    /** What holds now in a folder, and where it comes from; as last heard, and asked for when it was not. */
+    settings(folder: vscode.WorkspaceFolder): readonly Setting[] {
+        return this.#settings.get(folder.uri.toString()) ?? [];
+    }
+
+    /** The model of a run that names none. */
+    model(folder: vscode.WorkspaceFolder): string | undefined {
+        const set = this.settings(folder).find(({ name }) => name === 'model')?.value;
+        return typeof set === 'string' && set !== '' ? set : this.#chosenModel.get(folder.uri.toString());
+    }
+
+    models(folder: vscode.WorkspaceFolder): Promise<ModelsListResult> {
+        const sidecar = this.of(folder);
+        return sidecar
+            ? sidecar.request('outrigger/models/list', {})
+            : Promise.reject(new Error('models need a folder on a disk, and that you trust it'));
+    }
+
+    /** Gives a key to all sidecars, or takes it back. */
+    async handOverKey(provider: string, key: string | undefined): Promise<void> {
+        const running = this.all().filter((sidecar) => sidecar.phase === 'running');
+        await Promise.all(running.map((sidecar) => sidecar.sendKey(provider, key)));
+        await Promise.all(running.map((sidecar) => this.#learnSettings(sidecar)));
     }
 
     /** Goes on with a run whose process had ended. */
@@ -135,19 +213,6 @@ export class Sidecars implements vscode.Disposable {
     async event(runId: RunId, seq: number): Promise<unknown> {
         const answer = await this.#request(runId, 'outrigger/run/events', { runId, afterSeq: seq - 1, limit: 1 });
         return answer.records[0]?.event;
-    }
-
-    /** All events of a run. */
-    async records(runId: RunId): Promise<RunRecord[]> {
-        const records: RunRecord[] = [];
-        for (;;) {
-            const afterSeq = records.at(-1)?.seq ?? 0;
-            const page = await this.#request(runId, 'outrigger/run/events', { runId, afterSeq, limit: EVENTS_AT_ONCE });
-            records.push(...page.records);
-            if (!page.more || page.records.length === 0) {
-                return records;
-            }
-        }
     }
 
     async transcript(runId: RunId): Promise<string | undefined> {
@@ -204,6 +269,7 @@ export class Sidecars implements vscode.Disposable {
             case 'outrigger/run/interrupted':
                 this.state.takeRun(folder, news.params.run);
                 void this.#catchUp(sidecar, news.params.run.runId);
+                this.#interrupted.fire(news.params.run);
                 break;
             case 'outrigger/question/opened':
                 this.state.open(news.params.question);
@@ -223,9 +289,36 @@ export class Sidecars implements vscode.Disposable {
         const { questions } = await sidecar.request('outrigger/question/list', {});
         this.state.takeQuestions(folder, questions, Date.now());
         this.#settle();
+        await this.#learnSettings(sidecar);
         for (const run of runs) {
             await this.#catchUp(sidecar, run.runId);
         }
+    }
+
+    async #settingsChanged(sidecar: Sidecar): Promise<void> {
+        try {
+            await sidecar.sendSettings();
+            if (sidecar.phase === 'running') {
+                await this.#learnSettings(sidecar);
+            }
+        } catch (error) {
+            this.options.log.warn(failureText(error));
+        }
+    }
+
+    async #learnSettings(sidecar: Sidecar): Promise<void> {
+        const folder = sidecar.folder.uri.toString();
+        const { settings } = await sidecar.request('outrigger/settings/list', {});
+        this.#settings.set(folder, settings);
+        this.#changed.fire();
+        // Nobody but this machine is asked: a window that opens shall not call out.
+        const { choice } = await sidecar.request('outrigger/models/list', { offline: true });
+        if (choice) {
+            this.#chosenModel.set(folder, choice.model);
+        } else {
+            this.#chosenModel.delete(folder);
+        }
+        this.#changed.fire();
     }
 
     #catchUp(sidecar: Sidecar, runId: RunId): Promise<void> {

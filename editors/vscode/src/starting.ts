@@ -3,12 +3,13 @@
 import * as vscode from 'vscode';
 import { expandMentions, fenced, mentions, type MentionContext } from './mentions';
 import type { RunId, RunStartParams } from './protocol';
-import { startParams } from './settings';
 import { failureText, type Sidecars } from './sidecars';
 import { findTodos } from './todo';
 
 const HISTORY = 'outrigger.prompts';
 const REMEMBERED = 50;
+/** Problems named in one prompt; the agent finds the rest by checking. */
+const MOST_PROBLEMS = 200;
 const FILES: vscode.DocumentSelector = { scheme: 'file' };
 
 export class Starting implements vscode.Disposable {
@@ -27,12 +28,18 @@ export class Starting implements vscode.Disposable {
     }
 
     /** Starts a run; asks for the prompt when there is none. */
-    async start(prompt?: string, options: Partial<RunStartParams> = {}): Promise<RunId | undefined> {
-        const folder = await chooseFolder();
+    async start(
+        prompt?: string,
+        options: Partial<RunStartParams> = {},
+        about?: vscode.Uri,
+    ): Promise<RunId | undefined> {
+        const folder = await chooseFolder(about);
         if (!folder) {
             return undefined;
         }
-        const words = prompt ?? (await this.#ask(folder));
+        const begun =
+            about && about.path !== folder.uri.path ? `${vscode.workspace.asRelativePath(about, false)}: ` : '';
+        const words = prompt ?? (await this.#ask(folder, begun));
         if (words === undefined || words.trim() === '') {
             return undefined;
         }
@@ -74,6 +81,30 @@ export class Starting implements vscode.Disposable {
         return this.#start(folder, `Fix ${what} of ${file}:\n${about.map((one) => problemText(file, one)).join('\n')}`);
     }
 
+    /** Starts a run for all problems of the workspace that are errors or warnings. */
+    async fixAll(): Promise<RunId | undefined> {
+        const folder = await chooseFolder();
+        const serious = vscode.languages
+            .getDiagnostics()
+            .flatMap(([uri, problems]) =>
+                folder && vscode.workspace.getWorkspaceFolder(uri) === folder
+                    ? problems
+                          .filter(
+                              ({ source, severity }) =>
+                                  source !== 'outrigger' && severity <= vscode.DiagnosticSeverity.Warning,
+                          )
+                          .map((problem) => problemText(vscode.workspace.asRelativePath(uri, false), problem))
+                    : [],
+            );
+        if (!folder || serious.length === 0) {
+            void vscode.window.showInformationMessage('There are no errors or warnings to fix.');
+            return undefined;
+        }
+        const told = serious.slice(0, MOST_PROBLEMS);
+        const more = serious.length > told.length ? `\n… and ${serious.length - told.length} more` : '';
+        return this.#start(folder, `Fix these problems:\n${told.join('\n')}${more}`);
+    }
+
     dispose(): void {
         for (const subscription of this.#subscriptions) {
             subscription.dispose();
@@ -86,9 +117,8 @@ export class Starting implements vscode.Disposable {
         options: Partial<RunStartParams> = {},
     ): Promise<RunId | undefined> {
         const prompt = expandMentions(words, mentionContext());
-        const configuration = vscode.workspace.getConfiguration('outrigger', folder.uri);
         try {
-            const runId = await this.sidecars.startRun(folder, { ...startParams(prompt, configuration), ...options });
+            const runId = await this.sidecars.startRun(folder, { prompt, ...options });
             await this.#remember(words);
             return runId;
         } catch (error) {
@@ -108,8 +138,11 @@ export class Starting implements vscode.Disposable {
     }
 
     /** A field with the prompts of before, and what can be mentioned. */
-    #ask(folder: vscode.WorkspaceFolder): Promise<string | undefined> {
-        const model = vscode.workspace.getConfiguration('outrigger', folder.uri).get<string>('model', '');
+    #ask(folder: vscode.WorkspaceFolder, begun: string): Promise<string | undefined> {
+        const holds = (name: string) => {
+            const setting = this.sidecars.settings(folder).find((one) => one.name === name);
+            return typeof setting?.value === 'string' ? setting.value : 'not known yet';
+        };
         const input = vscode.window.createQuickPick<vscode.QuickPickItem & { prompt?: string; mention?: string }>();
         input.title = 'Start a run';
         input.placeholder = 'What shall be done? @file, @selection and @problems stand for what is in front of you';
@@ -117,13 +150,23 @@ export class Starting implements vscode.Disposable {
         input.matchOnDescription = true;
         const modelButton: vscode.QuickInputButton = {
             iconPath: new vscode.ThemeIcon('chip'),
-            tooltip: `Model: ${model || 'as the project says'}`,
+            tooltip: `Model: ${this.sidecars.model(folder) ?? 'none'}`,
+        };
+        const engineButton: vscode.QuickInputButton = {
+            iconPath: new vscode.ThemeIcon('circuit-board'),
+            tooltip: `Engine: ${holds('engine')}`,
         };
         const policyButton: vscode.QuickInputButton = {
             iconPath: new vscode.ThemeIcon('shield'),
-            tooltip: 'What happens with commands',
+            tooltip: `Commands: ${holds('policy.commands')}`,
         };
-        input.buttons = [modelButton, policyButton];
+        const commands = new Map([
+            [modelButton, 'outrigger.chooseModel'],
+            [engineButton, 'outrigger.chooseEngine'],
+            [policyButton, 'outrigger.choosePolicy'],
+        ]);
+        input.buttons = [...commands.keys()];
+        input.value = begun;
         const history = this.memory.get<string[]>(HISTORY, []);
         const items = () => {
             const typed = input.value.trim();
@@ -149,9 +192,11 @@ export class Starting implements vscode.Disposable {
                 input.items = items();
             });
             input.onDidTriggerButton((button) => {
-                const command = button === modelButton ? 'outrigger.chooseModel' : 'outrigger.chooseCommandPolicy';
+                const command = commands.get(button);
                 input.hide();
-                void vscode.commands.executeCommand(command);
+                if (command !== undefined) {
+                    void vscode.commands.executeCommand(command);
+                }
             });
             input.onDidAccept(() => {
                 const [chosen] = input.selectedItems;
@@ -204,10 +249,10 @@ class TodoLenses implements vscode.CodeLensProvider {
     }
 }
 
-/** The folder of the active editor, the only one, or one that the user picks. */
-async function chooseFolder(): Promise<vscode.WorkspaceFolder | undefined> {
+/** The folder that something is in, else that of the active editor, the only one, or one that the user picks. */
+export async function chooseFolder(about?: vscode.Uri): Promise<vscode.WorkspaceFolder | undefined> {
     const folders = vscode.workspace.workspaceFolders ?? [];
-    const active = vscode.window.activeTextEditor?.document.uri;
+    const active = about ?? vscode.window.activeTextEditor?.document.uri;
     const own = active && vscode.workspace.getWorkspaceFolder(active);
     if (own ?? folders.length === 1) {
         return own ?? folders[0];

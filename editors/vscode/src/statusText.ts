@@ -1,5 +1,6 @@
 // The status bar item in words. Pure.
 
+import { costText } from './money';
 import { isOver, type RunState, type SidecarState } from './sidecarState';
 
 /** What the sidecar's process does. */
@@ -46,20 +47,37 @@ export function statusText(phase: ServerPhase, state: SidecarState): StatusText 
     ].join('\n');
     if (questions.length > 0) {
         const text = questions.length === 1 ? '1 question' : `${questions.length} questions`;
-        return { text: `$(question) Outrigger: ${text}`, tooltip, asks: true, failed: false };
+        return { text: `$(question) Outrigger: ${text}${cost(active)}`, tooltip, asks: true, failed: false };
     }
     if (first) {
         const more = active.length > 1 ? ` +${active.length - 1}` : '';
-        return plain(`$(sync~spin) Outrigger: ${first.status}${more}`, tooltip);
+        const icon = first.paused ? '$(debug-pause)' : '$(sync~spin)';
+        const status = first.paused ? 'paused' : first.status;
+        return plain(`${icon} Outrigger: ${status}${more}${cost(active)}`, tooltip);
     }
     const last = state.runsByAge()[0];
     return plain('$(rocket) Outrigger', last ? `Last run: ${progressText(last)}` : 'No runs yet.');
 }
 
+/** What the runs that are going on have cost together. */
+function cost(active: readonly RunState[]): string {
+    const sum = active.reduce((all, { cost }) => ({ micros: all.micros + cost.micros, unpricedTokens: 0 }), {
+        micros: 0,
+        unpricedTokens: 0,
+    });
+    const text = costText(sum);
+    return text === '' ? '' : ` · ${text}`;
+}
+
 /** What a run does now, and with what it waits. */
 export function progressText(run: RunState): string {
     if (isOver(run)) {
-        return run.end ? `${run.status}: ${run.end.summary.text}` : run.status;
+        const told = run.end ? `${run.status}: ${run.end.summary.text}` : run.status;
+        const paid = costText(run.cost);
+        return paid === '' ? told : `${told} (${paid})`;
+    }
+    if (run.paused) {
+        return 'paused';
     }
     return run.waiting ? `${run.status}, waits for ${run.waiting.detail}` : run.status;
 }

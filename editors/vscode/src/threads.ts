@@ -28,6 +28,12 @@ export class Threads implements vscode.Disposable {
         return this.#threads.get(id)?.uri;
     }
 
+    /** The open question of a comment thread, as VS Code gives it to a button's command. */
+    questionOf(argument: unknown): Question | undefined {
+        const id = [...this.#threads].find(([, thread]) => thread === argument)?.[0];
+        return id === undefined ? undefined : this.sidecars.state.openQuestion(id);
+    }
+
     dispose(): void {
         for (const subscription of this.#subscriptions) {
             subscription.dispose();
@@ -63,8 +69,7 @@ export class Threads implements vscode.Disposable {
     }
 
     async #reply({ thread, text }: vscode.CommentReply): Promise<void> {
-        const id = [...this.#threads].find(([, one]) => one === thread)?.[0];
-        const question = id === undefined ? undefined : this.sidecars.state.openQuestion(id);
+        const question = this.questionOf(thread);
         const answer = question && answerInWords(question, text);
         if (!question || !answer) {
             return;

@@ -49,6 +49,7 @@ export function writeFiles(folder, files) {
 /**
  * Starts VS Code with a workspace of these files.
  *
+ * `folders` are those of the workspace that are opened together; left out, the workspace is one folder.
  * `vscode` is the folder that `tests/install/vscode` prints; `extensions` are VSIX files; `settings` are the user's,
  * `machine` those of scope machine, which a remote window reads from elsewhere.
  */
@@ -60,6 +61,7 @@ export async function startVsCode({
     machine = {},
     environment = {},
     driver = false,
+    folders,
 }) {
     const root = temporaryFolder();
     const paths = { root, workspace: join(root, 'ws'), profile: join(root, 'ud'), extensions: join(root, 'ext') };
@@ -67,6 +69,13 @@ export async function startVsCode({
         mkdirSync(folder, { recursive: true });
     }
     writeFiles(paths.workspace, files);
+    const multi = folders && join(paths.workspace, 'several.code-workspace');
+    if (multi) {
+        for (const folder of folders) {
+            mkdirSync(join(paths.workspace, folder), { recursive: true });
+        }
+        writeFileSync(multi, JSON.stringify({ folders: folders.map((path) => ({ path })) }));
+    }
     writeFiles(paths.profile, {
         'User/settings.json': JSON.stringify({ ...QUIET, ...settings }),
         'Machine/settings.json': JSON.stringify(machine),
@@ -138,7 +147,7 @@ export async function startVsCode({
         address(file, payload = []) {
             const open = file === undefined ? [] : [['openFile', remote(port, join(paths.workspace, file))]];
             const query = new URLSearchParams({
-                folder: paths.workspace,
+                ...(multi ? { workspace: multi } : { folder: paths.workspace }),
                 payload: JSON.stringify([...open, ...payload]),
             });
             return `${url}/?${query}`;

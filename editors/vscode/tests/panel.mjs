@@ -57,11 +57,17 @@ const run = (changes = {}) => ({
     waiting: { text: 'you: overwrite src/parse.rs?', since: Date.now() - 61_000 },
     startedAt: 0,
     openQuestions: 2,
+    paused: false,
+    elsewhere: false,
     ...changes,
 });
+const FINDINGS = 10_000;
 const state = (changes = {}) => ({
-    model: 'scripted:demo',
-    commands: 'ask',
+    choices: [
+        { label: 'Model', value: 'scripted:demo', origin: 'editor settings', command: 'chooseModel' },
+        { label: 'Engine', value: 'react', origin: 'default', command: 'chooseEngine' },
+        { label: 'Commands', value: 'ask', origin: 'outrigger.toml:3', command: 'choosePolicy' },
+    ],
     inbox: [
         {
             id: 'r1.q1',
@@ -107,10 +113,15 @@ const state = (changes = {}) => ({
         ],
         toolCalls: [{ id: 'c1', text: 'read src/parse.rs', state: 'completed', durationMs: 12 }],
         toolCallsBefore: 3,
-        findings: 10_000,
-        firstFindings: ['src/parse.rs:7:9 E0308 mismatched types'],
+        newFindings: 1,
+        findings: FINDINGS,
+        gates: [
+            { gate: 'cargo-check', outcome: 'fail', findings: FINDINGS, notes: [] },
+            { gate: 'ruff', outcome: 'missing', findings: 0, notes: ['it is not on PATH'] },
+        ],
         changes: [{ path: 'src/parse.rs', added: 6, removed: 2 }],
         tokens: { input: 5120, output: 803, cached: 4096 },
+        cost: '$0.0045',
         resolved: [],
         events: EVENTS,
     },
@@ -207,7 +218,7 @@ await test('100,000 events and no task that a person would notice', async () => 
         await post({ type: 'rows', runId: 'r1', from: EVENTS + count, rows: [row] });
     }
     await timeline.getByText('late 19').waitFor();
-    const rows = await timeline.locator('.event').count();
+    const rows = await timeline.locator('.row').count();
     const tasks = await page.evaluate(() => window.tasks);
     console.log(`# ${rows} rows on the page, longest task ${Math.max(0, ...tasks).toFixed(0)} ms`);
     assert.ok(rows < 60);
@@ -215,6 +226,22 @@ await test('100,000 events and no task that a person would notice', async () => 
         tasks.every((task) => task <= LONGEST_TASK_MS),
         tasks.join(),
     );
+});
+
+await test('a click on a row counts while events come', async () => {
+    const row = page.getByTestId('timeline').getByText('late 10');
+    await row.scrollIntoViewIfNeeded();
+    const { x, y, height } = await row.boundingBox();
+    await page.mouse.move(x + 5, y + height / 2);
+    await page.mouse.down();
+    await post({ type: 'state', state: state() });
+    const late = { seq: EVENTS + 21, at: 1, tone: 'bad', text: 'late 20' };
+    // The reader is not at the end any more, so that the row stays where it is.
+    await page.evaluate(() => (document.querySelector('[data-testid=timeline]').scrollTop -= 10));
+    await post({ type: 'rows', runId: 'r1', from: EVENTS + 20, rows: [late] });
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    await page.mouse.up();
+    assert.deepEqual((await sent()).at(-1), { type: 'detail', runId: 'r1', seq: EVENTS + 11 });
 });
 
 await test('receiving 2000 events is no long task', async () => {
@@ -236,7 +263,98 @@ await test('receiving 2000 events is no long task', async () => {
     );
 });
 
+const findingRows = (count) =>
+    Array.from({ length: count }, (_, index) => ({
+        text: `src/parse.rs:${index + 1} cargo E0308: mismatched types ${'é'.repeat(40)}`,
+        severity: 'error',
+        isNew: index === 0,
+        place: { path: 'src/parse.rs', line: index, column: 4 },
+    }));
+
+await test('10,000 findings and no task that a person would notice', async () => {
+    await open(themes.dark);
+    await post({ type: 'state', state: state() });
+    const all = findingRows(FINDINGS);
+    await page.evaluate(() => (window.tasks.length = 0));
+    for (let from = 0; from < FINDINGS; from += 2000) {
+        await post({ type: 'findings', runId: 'r1', from, rows: all.slice(from, from + 2000) });
+    }
+    const findings = page.getByTestId('findings');
+    await findings.getByText('src/parse.rs:1 cargo').waitFor();
+    await page.evaluate(async () => {
+        const list = document.querySelector('[data-testid=findings]');
+        for (let part = 0; part <= 100; part += 1) {
+            list.scrollTop = (list.scrollHeight * part) / 100;
+            await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+        }
+    });
+    await findings.getByText(`src/parse.rs:${FINDINGS} cargo`).waitFor();
+    const rows = await findings.locator('.row').count();
+    const tasks = await page.evaluate(() => window.tasks);
+    console.log(`# ${rows} rows on the page, longest task ${Math.max(0, ...tasks).toFixed(0)} ms`);
+    assert.ok(rows < 60);
+    assert.ok(
+        tasks.every((task) => task <= LONGEST_TASK_MS),
+        tasks.join(),
+    );
+    await findings.getByText(`src/parse.rs:${FINDINGS} cargo`).click();
+    assert.deepEqual((await sent()).at(-1), {
+        type: 'open',
+        runId: 'r1',
+        path: 'src/parse.rs',
+        line: FINDINGS - 1,
+        column: 4,
+    });
+});
+
+await test('a run is talked to, paused, stopped, resumed, reverted', async () => {
+    await open(themes.dark);
+    await post({ type: 'state', state: state() });
+    const details = page.getByTestId('details');
+    const press = async (name, command) => {
+        await details.getByRole('button', { name, exact: true }).click();
+        assert.deepEqual((await sent()).at(-1), { type: 'command', command, runId: 'r1' });
+    };
+    const chosen = (changes) => state({ selected: { ...state().selected, ...changes } });
+    await details.getByRole('textbox', { name: 'Tell the agent something' }).fill('Leave the tests to me.');
+    assert.equal(await page.evaluate(() => window.remembered.drafts['run:r1']), 'Leave the tests to me.');
+    await page.keyboard.press('Control+Enter');
+    const told = (await sent()).filter((message) => message.type === 'message');
+    assert.deepEqual(told, [{ type: 'message', runId: 'r1', text: 'Leave the tests to me.' }]);
+    assert.deepEqual(await page.evaluate(() => window.remembered.drafts), {});
+    await press('Pause', 'pause');
+    await press('Stop', 'cancel');
+    await press('Another model…', 'useModel');
+    await post({ type: 'state', state: chosen({ paused: true }) });
+    await press('Go on', 'goOn');
+    await post({ type: 'state', state: chosen({ status: 'interrupted', over: true }) });
+    await press('Resume', 'resume');
+    const summary = {
+        text: 'Done as asked.',
+        verification: 'notNeeded',
+        elapsedMs: 1,
+        activeMs: 1,
+        files: [{ path: 'src/parse.rs', change: 'edited', added: 6, removed: 2 }],
+        modelCalls: 3,
+        toolCalls: 4,
+    };
+    await post({ type: 'state', state: chosen({ status: 'succeeded', over: true, summary }) });
+    await press('Revert…', 'revert');
+    await press('Use as commit message', 'commitMessage');
+    await page.getByTestId('summary').getByText('edited src/parse.rs (+6 −2)').waitFor();
+    await details.getByText('$0.0045').waitFor();
+});
+
 await test('it is used with the keyboard alone', async () => {
+    await open(themes.dark);
+    await post({ type: 'state', state: state() });
+    const events = Array.from({ length: 9 }, (_, seq) => ({
+        seq: seq + 1,
+        at: 1,
+        tone: 'plain',
+        text: `event ${seq}`,
+    }));
+    await post({ type: 'rows', runId: 'r1', from: 0, rows: events });
     await page.getByRole('textbox', { name: 'In your own words' }).focus();
     await page.keyboard.type('From 1, as editors do');
     // A new state must not take what is being typed, nor the focus.
@@ -311,6 +429,7 @@ for (const [name, theme] of Object.entries(themes)) {
             text: `event ${index}`,
         }));
         await post({ type: 'rows', runId: 'r1', from: 0, rows });
+        await post({ type: 'findings', runId: 'r1', from: 0, rows: findingRows(30) });
         await page.getByTestId('timeline').getByText('event 49').waitFor();
         await page.evaluate(axe);
         const { violations } = await page.evaluate(() => window.axe.run());

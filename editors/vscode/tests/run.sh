@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All tests of the VS Code extension: types, style, units, the panel's page, the extension in a real extension host, the
 # workbench as a person sees it. OUTRIGGER_BIN is the program to test with; what is needed is installed under target/.
-# Screenshots go to target/vscode/screenshots. The exit code is 3 where there is no VS Code or Chromium for this platform.
+# Screenshots go to target/vscode/screenshots, with UPDATE_SCREENSHOTS=1 those of the README to media/screenshots as well. The exit code is 3 where there is no VS Code or Chromium for this platform.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$(cd ../.. && pwd)
@@ -20,21 +20,21 @@ program=${OUTRIGGER_BIN:-$root/target/debug/outrigger}
 }
 program=$(cd "$(dirname "$program")" && pwd)/$(basename "$program")
 
-chromium() {
+find_chromium() {
     local name
     for name in "${CHROMIUM:-}" chromium chromium-browser google-chrome; do
         [ -n "$name" ] && command -v "$name" && return 0
     done
     return 1
 }
-if ! CHROMIUM=$(chromium); then
+if ! CHROMIUM=$(find_chromium); then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         {
             apt-get update -q
             DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends chromium fonts-dejavu-core
         } >"$target/chromium.log" 2>&1 || true
     fi
-    CHROMIUM=$(chromium) || {
+    CHROMIUM=$(find_chromium) || {
         echo "vscode: Chromium is needed for the tests of what a person sees; install it or name it in CHROMIUM" >&2
         exit 3
     }
@@ -56,7 +56,7 @@ step() {
     "$@"
 }
 package() {
-    npx vsce package --no-dependencies --allow-missing-repository -o "$target/outrigger.vsix" >"$target/package.log" 2>&1 || {
+    npx vsce package --no-dependencies --allow-missing-repository --no-rewrite-relative-links -o "$target/outrigger.vsix" >"$target/package.log" 2>&1 || {
         cat "$target/package.log"
         return 1
     }
@@ -82,6 +82,11 @@ node build.mjs --host
 SHOTS=$shots try host node tests/host.mjs "$vscode" "$program"
 try ui node tests/ui.mjs "$vscode" "$program" "$target/outrigger.vsix" "$shots"
 
+if [ "${UPDATE_SCREENSHOTS:-}" = 1 ]; then
+    for shown in media/screenshots/*.png; do
+        cp "$shots/$(basename "$shown")" "$shown"
+    done
+fi
 [ ${#failed[@]} -eq 0 ] || {
     echo "vscode: failed: ${failed[*]}"
     exit 1

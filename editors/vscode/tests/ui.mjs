@@ -72,7 +72,7 @@ async function model(...turns) {
     writeFileSync(join(server.workspace, '.vscode/settings.json'), JSON.stringify(settings));
     // The panel shows what the extension has read.
     await panel()
-        .getByText(`Model: scripted:${join(scripts, name)}`)
+        .getByRole('button', { name: `Model: scripted:${join(scripts, name)}` })
         .waitFor();
 }
 

@@ -6,7 +6,9 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::protocol::{self, capabilities, change, document, error, method, models, question, run};
+use crate::protocol::{
+    self, capabilities, change, document, error, method, models, question, run, settings,
+};
 
 const REFERENCE: &str = "#/$defs/";
 
@@ -116,6 +118,13 @@ impl Contract {
             types.received::<models::KeyParams>("ModelsKeyParams");
             types.sent::<models::KeyResult>("ModelsKeyResult");
             request(method::MODELS_KEY, "ModelsKeyParams", "ModelsKeyResult");
+            types.received::<settings::ListParams>("SettingsListParams");
+            types.sent::<settings::ListResult>("SettingsListResult");
+            request(
+                method::SETTINGS_LIST,
+                "SettingsListParams",
+                "SettingsListResult",
+            );
         }
         {
             let mut notification = |name, params| {

@@ -68,7 +68,7 @@ pub enum FileRevert {
     Restored,
     /// The file goes: it was created, and its bytes are still those.
     Removed,
-    /// What the changes did is taken out; edits made since stay.
+    /// What the changes did, or the chosen part of it, is taken out; edits made since stay.
     Merged,
     /// It is already as it was before.
     AlreadyAsBefore,
@@ -178,7 +178,12 @@ pub fn plan_hunks(path: &RelPath, changes: &[Sides], ids: &[u32], now: &FileNow)
                 before: Side::text(&wanted, *encoding),
                 after: change.after.clone(),
             };
-            plan(path, &[partial], now)
+            let mut plan = plan(path, &[partial], now);
+            // With some hunks kept it is not what it was before, even if nobody else has edited it.
+            if plan.revert == FileRevert::Restored && !kept.is_empty() {
+                plan.revert = FileRevert::Merged;
+            }
+            plan
         }
         Err(misfit) => no_hunks(misfit.to_string()),
     }
@@ -472,8 +477,9 @@ mod tests {
     fn hunks_are_taken_back_one_by_one() {
         let path = RelPath::parse("f").unwrap();
         let change = changes(&[(Some("a\nm\nz\n"), Some("A\nm\nZ\n"))]);
-        let rows: [(&[u32], &str, &str); 4] = [
-            (&[0], "A\nm\nZ\n", "restored \"a\\nm\\nZ\\n\""),
+        let rows: [(&[u32], &str, &str); 5] = [
+            (&[0], "A\nm\nZ\n", "merged \"a\\nm\\nZ\\n\""),
+            (&[0, 1], "A\nm\nZ\n", "restored \"a\\nm\\nz\\n\""),
             (&[1], "A\nm\nZ\nmore\n", "left EditedSince"),
             (&[0], "A\nm\nZ\nmore\n", "merged \"a\\nm\\nZ\\nmore\\n\""),
             (

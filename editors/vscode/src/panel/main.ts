@@ -1,11 +1,14 @@
 // The side panel's page. It holds no truth of its own: what it shows comes as a whole from the extension, what is pressed
 // goes there. It remembers only the chosen run and what was typed and not sent.
 
-import type { FromPanel, PanelMemory, PanelState, ToPanel } from '../panelMessages';
-import { button, element, setText } from './elements';
+import type { FindingRow } from '../findingLedger';
+import type { FromPanel, PanelAction, PanelMemory, PanelState, ToPanel } from '../panelMessages';
+import type { TimelineRow } from '../timelineRow';
+import { draftName, RunDetails } from './details';
+import { button, element, keyed, setText } from './elements';
+import { LongList } from './longList';
 import { Inbox } from './questions';
-import { RunDetails, RunList } from './runs';
-import { Timeline } from './timeline';
+import { RunList } from './runs';
 
 const editor = acquireVsCodeApi<PanelMemory>();
 const memory: PanelMemory = editor.getState() ?? { prompt: '', drafts: {} };
@@ -50,25 +53,13 @@ prompt.addEventListener('keydown', (event) => {
         start();
     }
 });
-const model = button('', () => send({ type: 'command', command: 'chooseModel' }), {
-    class: 'link',
-    title: 'Choose the model',
-});
-const commands = button('', () => send({ type: 'command', command: 'chooseCommandPolicy' }), {
-    class: 'link',
-    title: 'Choose what happens with commands',
-});
+/** Model, engine and policy: what holds, and a way to change it. */
+const choices = element('div', { class: 'choices' });
 const starting = element(
     'section',
     { class: 'starting', 'aria-label': 'Start a run' },
     prompt,
-    element(
-        'div',
-        { class: 'buttons' },
-        button('Start', start, { class: 'primary', title: 'Ctrl+Enter' }),
-        model,
-        commands,
-    ),
+    element('div', { class: 'buttons' }, button('Start', start, { class: 'primary', title: 'Ctrl+Enter' }), choices),
     failure,
 );
 const nothing = element(
@@ -81,12 +72,46 @@ const inbox = new Inbox({ send, drafts: () => memory.drafts, draftsChanged: reme
 const runs = new RunList(send);
 const detail = element('pre', { class: 'event-detail', tabindex: '0', 'aria-label': 'The chosen event', hidden: true });
 let shownRun: string | undefined;
-const timeline = new Timeline((seq) => {
-    if (shownRun !== undefined) {
-        send({ type: 'detail', runId: shownRun, seq });
-    }
+const timeline = new LongList<TimelineRow>({
+    label: 'Events of the run',
+    name: 'timeline',
+    follows: true,
+    choose: ({ seq }) => {
+        if (shownRun !== undefined) {
+            send({ type: 'detail', runId: shownRun, seq });
+        }
+    },
+    draw: ({ at, text, tone }) => ({
+        tone,
+        text,
+        parts: [
+            element('span', { class: 'time' }, new Date(at).toLocaleTimeString()),
+            element('span', { class: 'text' }, text),
+        ],
+    }),
 });
-const details = new RunDetails(send, element('div', {}, timeline.root, detail));
+const findings = new LongList<FindingRow>({
+    label: 'Findings of the run’s checks',
+    name: 'findings',
+    follows: false,
+    choose: ({ place }) => {
+        if (shownRun !== undefined && place) {
+            send({ type: 'open', runId: shownRun, ...place });
+        }
+    },
+    draw: ({ text, severity, isNew }) => ({
+        tone: isNew && severity === 'error' ? 'bad' : 'plain',
+        text,
+        parts: [element('span', { class: 'note' }, isNew ? 'new' : 'before'), element('span', { class: 'text' }, text)],
+    }),
+});
+const details = new RunDetails({
+    send,
+    findings: findings.root,
+    timeline: element('div', {}, timeline.root, detail),
+    drafts: () => memory.drafts,
+    draftsChanged: remember,
+});
 
 document
     .getElementById('panel')
@@ -106,27 +131,46 @@ function show(state: PanelState): void {
     if (obstacle.dataset['shown'] !== key) {
         obstacle.dataset['shown'] = key;
         obstacle.hidden = !hindrance;
-        const action = hindrance?.action;
+        const press = ({ label, command }: PanelAction, kind: string) =>
+            button(label, () => send({ type: 'command', command }), { class: kind });
+        const { action, other } = hindrance ?? {};
         obstacle.replaceChildren(
             element('p', {}, hindrance?.text ?? ''),
-            ...(action
-                ? [button(action.label, () => send({ type: 'command', command: action.command }), { class: 'primary' })]
-                : []),
+            element(
+                'div',
+                { class: 'buttons' },
+                ...(action ? [press(action, 'primary')] : []),
+                ...(other ? [press(other, '')] : []),
+            ),
         );
     }
     starting.hidden = hindrance !== undefined && hindrance.action !== undefined;
     nothing.hidden = state.runs.length > 0 || hindrance !== undefined;
-    setText(model, state.model === '' ? 'Model: as the project says' : `Model: ${state.model}`);
-    setText(commands, `Commands: ${state.commands}`);
+    keyed(choices, state.choices, {
+        key: ({ label }) => label,
+        make: ({ command }) => button('', () => send({ type: 'command', command }), { class: 'link' }),
+        update: (child, { label, value, origin }) => {
+            setText(child, `${label}: ${value}`);
+            child.title = origin === '' ? `Change the ${label.toLowerCase()}` : `From ${origin}. Change it`;
+        },
+    });
     forget(state);
     inbox.show(state.inbox);
     runs.show(state.runs, state.selected?.runId);
     details.show(state.selected);
 }
 
+function choose(runId: string): void {
+    if (runId !== shownRun) {
+        shownRun = runId;
+        detail.hidden = true;
+    }
+}
+
 /** Drafts of questions that are no longer open are of no use to anybody. */
 function forget(state: PanelState): void {
-    const open = new Set(state.inbox.map((card) => card.id));
+    const working = state.runs.filter((run) => !run.over).map((run) => draftName(run.runId));
+    const open = new Set([...state.inbox.map((card) => card.id), ...working]);
     const over = state.obstacle ? [] : Object.keys(memory.drafts).filter((id) => !open.has(id));
     if (over.length > 0) {
         for (const id of over) {
@@ -149,11 +193,12 @@ window.addEventListener('message', ({ data }: MessageEvent<ToPanel>) => {
             show(data.state);
             break;
         case 'rows':
-            if (data.runId !== shownRun) {
-                shownRun = data.runId;
-                detail.hidden = true;
-            }
+            choose(data.runId);
             timeline.put(data.from, data.rows);
+            break;
+        case 'findings':
+            choose(data.runId);
+            findings.put(data.from, data.rows);
             break;
         case 'detail':
             if (data.runId === shownRun) {

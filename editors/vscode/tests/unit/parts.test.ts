@@ -1,22 +1,20 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
 import { binaryCandidates, findBinary } from '../../src/binary';
 import { durationText, isAtEnd, visibleRows } from '../../src/panel/virtualList';
 import { PanelMemoryFile } from '../../src/panelMemoryFile';
+import { panelCommands } from '../../src/panelMessages';
 import { RestartBudget } from '../../src/restartBudget';
-import { filesBefore } from '../../src/runChanges';
 import { describeRecord } from '../../src/timelineRow';
 import { records } from './samples';
 
-test('the generated types are those of the program', () => {
-    const binary = process.env['OUTRIGGER_BIN'];
-    assert.ok(binary, 'OUTRIGGER_BIN must name the program');
-    const now = execFileSync(binary, ['protocol', '--typescript'], { encoding: 'utf8' });
-    assert.equal(readFileSync('src/protocol.ts', 'utf8'), now, 'run `npm run generate`');
+test('types and settings are those of the program', () => {
+    assert.ok(process.env['OUTRIGGER_BIN'], 'OUTRIGGER_BIN must name the program');
+    execFileSync('node', ['tools/generate.mjs', '--check'], { stdio: 'pipe' });
 });
 
 test('the manifest and the code name the same commands', () => {
@@ -29,9 +27,14 @@ test('the manifest and the code name the same commands', () => {
     };
     const declared = manifest.contributes.commands.map(({ command }) => command);
     assert.equal(new Set(declared).size, declared.length);
-    const source = ['src/extension.ts', 'src/threads.ts'].map((file) => readFileSync(file, 'utf8')).join('\n');
+    const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+    const source = files.map((file) => readFileSync(join('src', file), 'utf8')).join('\n');
     for (const command of declared) {
-        assert.ok(source.includes(`'${command}'`), `${command} is registered`);
+        assert.match(source, new RegExp(`(?:registerCommand\\()?'${command}'(?::|,)`), `${command} is registered`);
+    }
+    // Every button of the panel is a command, too.
+    for (const name of panelCommands.filter((one) => !['setPath', 'trust', 'openFolder'].includes(one))) {
+        assert.ok(declared.includes(`outrigger.${name}`), `${name} is a command`);
     }
     const used = [...manifest.contributes.keybindings, ...Object.values(manifest.contributes.menus).flat()];
     for (const { command } of used) {
@@ -92,24 +95,6 @@ test('only rows in sight are on the page', () => {
     assert.deepEqual(visibleRows({ ...base, scrollTop: -5, total: 0 }), { first: 0, end: 0 });
     assert.deepEqual([isAtEnd(100, 50, 152), isAtEnd(90, 50, 152)], [true, false]);
     assert.deepEqual([0, 59_999, 61_000, 3_660_000].map(durationText), ['0 s', '59 s', '1 min 1 s', '1 h 1 min']);
-});
-
-test('a file is shown as it was before its first change', () => {
-    const text = (hash: string, value: string) =>
-        ({ state: 'text', text: value, hash, encoding: 'utf8', source: 'disk', disk: hash, newerDisk: false }) as const;
-    const made = records([
-        { type: 'fileInspected', call: 'c', path: 'a', now: text('h1', 'één') },
-        { type: 'changePlanned', change: 1, call: 'c', path: 'a', before: 'h1', after: 'h2', merged: false },
-        { type: 'changeMade', change: 1, path: 'a', before: 'h1', after: 'h2', added: 1, removed: 1 },
-        { type: 'fileInspected', call: 'c', path: 'a', now: text('h2', 'two') },
-        { type: 'changeMade', change: 2, path: 'a', before: 'h2', after: null, added: 0, removed: 1 },
-        { type: 'changeMade', change: 3, path: 'new', before: null, after: 'h3', added: 1, removed: 0 },
-        { type: 'changePlanned', change: 4, call: 'c', path: 'never', before: null, after: 'h4', merged: false },
-    ]);
-    assert.deepEqual(filesBefore(made), [
-        { path: 'a', before: 'één', exists: false },
-        { path: 'new', before: null, exists: true },
-    ]);
 });
 
 test('what was typed last is kept', async () => {

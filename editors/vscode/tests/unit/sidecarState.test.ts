@@ -128,7 +128,7 @@ test('a question is resolved once and stays so', () => {
 
 test('the panel has the questions first and the chosen run whole', () => {
     const state = after([started, { type: 'questionOpened', question: blocker }]);
-    const shown = panelState(state, { phase: 'running', model: '', commands: 'ask', selected: 'r1' });
+    const shown = panelState(state, { phase: 'running', choices: [], selected: 'r1' });
     assert.equal(shown.obstacle, undefined);
     assert.deepEqual(
         shown.inbox.map(({ id, place, words, diff }) => ({ id, place, words, diff })),
@@ -137,7 +137,7 @@ test('the panel has the questions first and the chosen run whole', () => {
     assert.equal(shown.selected?.prompt, 'Say which line is wrong.\nAll of it.');
     assert.equal(shown.runs[0]?.openQuestions, 1);
     for (const phase of ['off', 'missing', 'failed', 'untrusted', 'starting'] as const) {
-        const { obstacle } = panelState(state, { phase, model: '', commands: 'ask' });
+        const { obstacle } = panelState(state, { phase, choices: [] });
         assert.ok(obstacle, phase);
         assert.equal(obstacle.action === undefined, phase === 'starting');
     }

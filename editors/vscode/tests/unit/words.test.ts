@@ -4,7 +4,7 @@ import { expandMentions } from '../../src/mentions';
 import { notificationText } from '../../src/notificationText';
 import { commandLink, escapeMarkdown, questionMarkdown } from '../../src/questionMarkdown';
 import { readSidePath, serverUri, sidePath } from '../../src/questionUri';
-import { startParams } from '../../src/settings';
+import { explicitSettings } from '../../src/settings';
 import { findTodos } from '../../src/todo';
 import { offeredAnswers } from '../../src/answers';
 import { blocker, overwrite } from './samples';
@@ -80,15 +80,17 @@ test('documents of a question are named both ways', () => {
     assert.equal(readSidePath('/else/where'), undefined);
 });
 
-test('settings are what a run is started with', () => {
-    const values: Record<string, unknown> = { model: ' scripted:x ', 'policy.commands': 'deny' };
-    const configuration = { get: <T>(name: string, fallback: T) => (values[name] as T | undefined) ?? fallback };
-    assert.deepEqual(startParams('do', configuration), {
-        prompt: 'do',
-        model: 'scripted:x',
-        policy: { conflict: 'ask', merge: 'auto', commands: 'deny' },
-        budget: { activeS: 900, tokens: 100_000, iterations: 50 },
+test('only what the user has set is sent, in the sidecar’s own shape', () => {
+    const set: Record<string, object> = {
+        'policy.commands': { globalValue: 'allow', workspaceFolderValue: 'deny' },
+        'budget.tokens': { workspaceValue: 7 },
+        'budget.activeS': { defaultValue: 900 },
+        model: { workspaceValue: '', globalValue: 'a/b' },
+        'runs.keep': { globalValue: null },
+    };
+    assert.deepEqual(explicitSettings({ inspect: (name) => set[name] }), {
+        policy: { commands: 'deny' },
+        budget: { tokens: 7 },
     });
-    values['model'] = '';
-    assert.equal('model' in startParams('do', configuration), false);
+    assert.deepEqual(explicitSettings({ inspect: () => undefined }), {});
 });

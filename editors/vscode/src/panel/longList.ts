@@ -1,30 +1,43 @@
-// A run's events as a list of any length: only the rows in sight are on the page.
+// A list of any length: only the rows in sight are on the page.
 
-import type { TimelineRow } from '../timelineRow';
 import { element } from './elements';
 import { isAtEnd, visibleRows } from './virtualList';
 
 const ROW_HEIGHT = 22;
 const MARGIN = 10;
 
-export class Timeline {
+export interface LongListParts<Row> {
+    /** For those who do not see it. */
+    label: string;
+    /** Class of the list, and the name by which tests find it. */
+    name: string;
+    /** The user wants to see more of this row. */
+    choose: (row: Row) => void;
+    /** Class and content of a row, and its text as a whole. */
+    draw: (row: Row) => { tone: string; text: string; parts: (Node | string)[] };
+    /** Whether a reader at the end sees what is added. */
+    follows: boolean;
+}
+
+export class LongList<Row> {
     readonly root: HTMLElement;
     readonly #content: HTMLElement;
-    readonly #rows: TimelineRow[] = [];
+    readonly #rows: Row[] = [];
+    /** Rows on the page, by their index. */
+    readonly #shown = new Map<number, HTMLElement>();
     #current = -1;
     #drawing = false;
 
-    /** `choose` is called with the number of the event that the user wants to see whole. */
-    constructor(private readonly choose: (seq: number) => void) {
-        this.#content = element('div', { class: 'timeline-content', role: 'presentation' });
+    constructor(private readonly parts: LongListParts<Row>) {
+        this.#content = element('div', { class: 'long-list-content', role: 'presentation' });
         this.root = element(
             'div',
             {
-                class: 'timeline',
+                class: `long-list ${parts.name}`,
                 role: 'listbox',
                 tabindex: '0',
-                'aria-label': 'Events of the run',
-                'data-testid': 'timeline',
+                'aria-label': parts.label,
+                'data-testid': parts.name,
                 scroll: () => this.#draw(),
                 keydown: (event) => this.#key(event as KeyboardEvent),
                 focus: () => this.#focus(),
@@ -38,9 +51,16 @@ export class Timeline {
     }
 
     /** Puts rows at an index; what was there from that index on goes. */
-    put(from: number, rows: readonly TimelineRow[]): void {
-        const following = isAtEnd(this.root.scrollTop, this.root.clientHeight, this.root.scrollHeight);
+    put(from: number, rows: readonly Row[]): void {
+        const following =
+            this.parts.follows && isAtEnd(this.root.scrollTop, this.root.clientHeight, this.root.scrollHeight);
         this.#rows.length = Math.min(from, this.#rows.length);
+        for (const [index, shown] of this.#shown) {
+            if (index >= from) {
+                shown.remove();
+                this.#shown.delete(index);
+            }
+        }
         // One by one: a call takes only so many arguments.
         for (const row of rows) {
             this.#rows.push(row);
@@ -75,30 +95,47 @@ export class Timeline {
             total: this.#rows.length,
             margin: MARGIN,
         });
-        const rows = this.#rows.slice(first, end).map((row, index) => this.#row(row, first + index));
-        this.#content.replaceChildren(...rows);
+        for (const [index, shown] of this.#shown) {
+            if (index < first || index >= end) {
+                shown.remove();
+                this.#shown.delete(index);
+            }
+        }
+        // A row that stays is the same element: a click that begins on it must end on it.
+        for (let index = first; index < end; index += 1) {
+            const row = this.#rows[index];
+            if (row === undefined) {
+                continue;
+            }
+            let shown = this.#shown.get(index);
+            if (!shown) {
+                shown = this.#row(row, index);
+                this.#shown.set(index, shown);
+                this.#content.insertBefore(shown, this.#shown.get(index + 1) ?? null);
+            }
+            shown.setAttribute('aria-setsize', String(this.#rows.length));
+            shown.setAttribute('aria-selected', String(index === this.#current));
+        }
         if (this.#current >= first && this.#current < end) {
-            this.root.setAttribute('aria-activedescendant', `event-${this.#current}`);
+            this.root.setAttribute('aria-activedescendant', this.#id(this.#current));
         } else {
             this.root.removeAttribute('aria-activedescendant');
         }
     }
 
-    #row(row: TimelineRow, index: number): HTMLElement {
+    #row(row: Row, index: number): HTMLElement {
+        const { tone, text, parts } = this.parts.draw(row);
         const made = element(
             'div',
             {
-                id: `event-${index}`,
-                class: `event tone-${row.tone}`,
+                id: this.#id(index),
+                class: `row tone-${tone}`,
                 role: 'option',
                 'aria-posinset': String(index + 1),
-                'aria-setsize': String(this.#rows.length),
-                'aria-selected': String(index === this.#current),
-                title: row.text,
+                title: text,
                 click: () => this.#choose(index),
             },
-            element('span', { class: 'time' }, new Date(row.at).toLocaleTimeString()),
-            element('span', { class: 'text' }, row.text),
+            ...parts,
         );
         made.style.top = `${index * ROW_HEIGHT}px`;
         return made;
@@ -109,13 +146,17 @@ export class Timeline {
         if (row) {
             this.#current = index;
             this.#draw();
-            this.choose(row.seq);
+            this.parts.choose(row);
         }
+    }
+
+    #id(index: number): string {
+        return `${this.parts.name}-${index}`;
     }
 
     #focus(): void {
         if (this.#current === -1 && this.#rows.length > 0) {
-            this.#current = this.#rows.length - 1;
+            this.#current = this.parts.follows ? this.#rows.length - 1 : 0;
             this.#draw();
         }
     }
