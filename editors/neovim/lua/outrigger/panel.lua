@@ -21,7 +21,8 @@ local DRAW_MS = 50
 ---@field highlight string?
 ---@field go fun()? what <CR> does
 ---@field run outrigger.Run?
----@field question table?
+---@field question outrigger.wire.Question?
+---@field path string? of the change
 
 ---@type integer?
 local buffer
@@ -132,7 +133,9 @@ local function draw_run(lines, run, with_findings)
   local first = #lines + 1
   local waiting = run.waiting and run.waiting.detail ~= '' and (' – %s'):format(run.waiting.detail) or ''
   lines[first] = {
-    text = one_line(('%s  %s%s'):format(run.status, vim.split(run.prompt, '\n')[1], waiting)),
+    text = one_line(
+      ('%s  %s%s'):format(run.paused and 'paused' or run.status, vim.split(run.prompt, '\n')[1], waiting)
+    ),
     key = run.id,
     level = '>1',
     highlight = status_highlights[run.status] or 'Function',
@@ -185,6 +188,7 @@ local function draw_run(lines, run, with_findings)
     return {
       text = ('%s  +%d -%d'):format(path, change.added, change.removed),
       key = ('%s.change.%s'):format(run.id, path),
+      path = path,
       go = client and function()
         go_to_file(client_module.absolute(client, path))
       end or nil,
@@ -255,6 +259,71 @@ local function replace(texts)
   vim.bo[buffer].modified = false
 end
 
+--- What is closed and where the cursor is, by what the lines are about: kept over `:edit`, and in sessions whose
+--- 'sessionoptions' have "globals".
+---@type { closed: table<string, boolean>, cursor: string? }
+local pending = { closed = {} }
+
+--- Remembers the folds and the cursor of the panel's window.
+function M.remember()
+  local window = buffer and vim.fn.win_findbuf(buffer)[1]
+  if not window or #drawn < 2 then
+    return
+  end
+  local kept = { closed = {}, cursor = nil }
+  vim.api.nvim_win_call(window, function()
+    for row, line in ipairs(drawn) do
+      if line.level:sub(1, 1) == '>' and vim.fn.foldclosed(row) == row then
+        kept.closed[#kept.closed + 1] = line.key
+      end
+    end
+    local line = drawn[vim.api.nvim_win_get_cursor(0)[1]]
+    kept.cursor = line and line.key
+  end)
+  vim.g.OutriggerPanel = vim.json.encode(kept)
+end
+
+--- Reads what was remembered; it is taken up as the lines come that it is about.
+local function recall()
+  local ok, kept = pcall(vim.json.decode, vim.g.OutriggerPanel or '')
+  pending = { closed = {} }
+  if ok and type(kept) == 'table' then
+    for _, key in ipairs(type(kept.closed) == 'table' and kept.closed or {}) do
+      pending.closed[key] = true
+    end
+    pending.cursor = type(kept.cursor) == 'string' and kept.cursor or nil
+  end
+end
+
+---@param rows table<string, integer>
+function M.take_up(rows)
+  local window = buffer and vim.fn.win_findbuf(buffer)[1]
+  if not window then
+    return
+  end
+  vim.api.nvim_win_call(window, function()
+    if pending.cursor and rows[pending.cursor] then
+      vim.api.nvim_win_set_cursor(0, { rows[pending.cursor], 0 })
+      pending.cursor = nil
+    end
+    -- Inner folds first: the line of an inner fold cannot be named once the outer one is closed.
+    local here = {}
+    for key in pairs(pending.closed) do
+      if rows[key] then
+        here[#here + 1] = { row = rows[key], key = key }
+      end
+    end
+    table.sort(here, function(a, b)
+      return a.row > b.row
+    end)
+    for _, fold in ipairs(here) do
+      if vim.fn.foldclosed(fold.row) ~= -1 or pcall(vim.cmd.foldclose, { range = { fold.row } }) then
+        pending.closed[fold.key] = nil
+      end
+    end
+  end)
+end
+
 function M.draw()
   scheduled = false
   if not buffer or not vim.api.nvim_buf_is_loaded(buffer) then
@@ -277,6 +346,12 @@ function M.draw()
     if line.highlight then
       vim.api.nvim_buf_set_extmark(buffer, namespace, row - 1, 0, { line_hl_group = line.highlight })
     end
+  end
+  if next(pending.closed) ~= nil or pending.cursor then
+    -- Once Neovim has made the window's folds of the new lines.
+    vim.schedule(function()
+      M.take_up(rows)
+    end)
   end
   for window, at in pairs(cursors) do
     local row = rows[at.key]
@@ -368,8 +443,49 @@ local keys = {
     'cancel the run',
     function()
       local line = line_here()
-      if line and line.run and not line.run.over then
+      if line and line.run and (not line.run.over or line.run.status == 'interrupted') then
         runs.cancel(line.run)
+      end
+    end,
+  },
+  {
+    'p',
+    'pause the run, or let it go on',
+    function()
+      local line = line_here()
+      if line and line.run and not line.run.over then
+        runs.steer(line.run, { type = line.run.paused and 'goOn' or 'pause' })
+      end
+    end,
+  },
+  {
+    's',
+    'tell the agent something',
+    function()
+      local line = line_here()
+      if line and line.run and not line.run.over then
+        vim.cmd('Outrigger steer ' .. line.run.id)
+      end
+    end,
+  },
+  {
+    'R',
+    'resume the run',
+    function()
+      local line = line_here()
+      if line and line.run and line.run.status == 'interrupted' then
+        runs.resume(line.run.id)
+      end
+    end,
+  },
+  {
+    'X',
+    'revert the file, or all of the run; asks first',
+    function()
+      local line = line_here()
+      local client = line and line.run and client_of(line.run)
+      if line and client then
+        require('outrigger.undo').revert(client, line.run, line.path and { line.path } or nil)
       end
     end,
   },
@@ -433,6 +549,14 @@ function M.attach(panel)
   local group = vim.api.nvim_create_augroup('outrigger.panel', {})
   vim.api.nvim_create_autocmd('DiagnosticChanged', { group = group, callback = schedule })
   vim.api.nvim_create_autocmd('BufWinEnter', { group = group, buffer = panel, callback = set_up_window })
+  vim.api.nvim_create_autocmd({ 'BufUnload', 'BufWinLeave', 'BufLeave', 'CursorMoved' }, {
+    group = group,
+    buffer = panel,
+    callback = M.remember,
+  })
+  -- A session is written by a command, or when Neovim ends.
+  vim.api.nvim_create_autocmd({ 'CmdlineLeave', 'VimLeavePre' }, { group = group, callback = M.remember })
+  recall()
   runs.listen('panel', schedule)
   questions.listen('panel', schedule)
   for _, window in ipairs(vim.fn.win_findbuf(panel)) do
