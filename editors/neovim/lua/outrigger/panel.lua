@@ -28,6 +28,8 @@ local DRAW_MS = 50
 local buffer
 ---@type outrigger.panel.Line[]
 local drawn = {}
+---@type string[] for 'foldexpr', of the lines that the buffer has now
+local levels = {}
 local namespace = vim.api.nvim_create_namespace('outrigger.panel')
 local scheduled = false
 
@@ -39,6 +41,7 @@ local status_highlights = {
   waiting = 'DiagnosticWarn',
 }
 local plan_marks = { done = '✓', in_progress = '▸', pending = '·', skipped = '–' }
+local gate_marks = { pass = '✓', fail = '✗', error = '!', missing = '!', skipped = '–' }
 local call_marks = { completed = '✓', failed = '✗', denied = '✗', started = '▸', requested = '·' }
 
 local function one_line(text)
@@ -214,6 +217,18 @@ local function draw_run(lines, run, with_findings)
       }
     end)
   end
+  section(lines, 'Gates', run.id .. '.gates', vim.iter(vim.spairs(run.gates)):totable(), function(entry)
+    local gate, report = unpack(entry)
+    return {
+      text = ('%s %s%s'):format(
+        gate_marks[report.outcome] or '·',
+        gate,
+        report.notes[1] and (' – ' .. report.notes[1]) or ''
+      ),
+      key = ('%s.gate.%s'):format(run.id, gate),
+      highlight = (report.outcome == 'error' or report.outcome == 'missing') and 'DiagnosticWarn' or nil,
+    }
+  end)
   section(lines, 'Tool calls', run.id .. '.calls', vim.iter(run.calls):rev():totable(), function(call)
     return {
       text = ('%s %s %s'):format(call_marks[call.state], call.name, call.summary),
@@ -242,7 +257,7 @@ local function compose()
   return lines
 end
 
---- Replaces the lines that differ.
+--- Replaces the lines that differ. Neovim asks for the fold levels while it is being done, so they go along line by line.
 ---@param texts string[]
 local function replace(texts)
   local old = vim.api.nvim_buf_get_lines(buffer, 0, -1, true)
@@ -253,6 +268,12 @@ local function replace(texts)
     local old_start, old_count, new_start, new_count = unpack(parts[index])
     local first = old_count == 0 and old_start or old_start - 1
     local put = vim.list_slice(texts, new_start, new_start + new_count - 1)
+    local after = vim.list_slice(levels, first + old_count + 1)
+    levels = vim.list_slice(levels, 1, first)
+    for row = new_start, new_start + new_count - 1 do
+      levels[#levels + 1] = drawn[row].level
+    end
+    vim.list_extend(levels, after)
     vim.api.nvim_buf_set_lines(buffer, first, first + old_count, true, put)
   end
   vim.bo[buffer].modifiable = false
@@ -277,9 +298,12 @@ function M.remember()
         kept.closed[#kept.closed + 1] = line.key
       end
     end
-    local line = drawn[vim.api.nvim_win_get_cursor(0)[1]]
-    kept.cursor = line and line.key
+    local row = vim.api.nvim_win_get_cursor(0)[1]
+    local line = drawn[row]
+    kept.cursor = row == 1 and pending.cursor or (line and line.key)
   end)
+  -- What has not been taken up yet, because it is not drawn yet, still holds.
+  vim.list_extend(kept.closed, vim.tbl_keys(pending.closed))
   vim.g.OutriggerPanel = vim.json.encode(kept)
 end
 
@@ -295,12 +319,23 @@ local function recall()
   end
 end
 
----@param rows table<string, integer>
-function M.take_up(rows)
-  local window = buffer and vim.fn.win_findbuf(buffer)[1]
+--- The row of each thing that is drawn.
+---@return table<string, integer>
+local function rows_of_drawn()
+  local rows = {}
+  for row, line in ipairs(drawn) do
+    rows[line.key] = rows[line.key] or row
+  end
+  return rows
+end
+
+--- Closes the folds and places the cursor as remembered, for what is drawn by now.
+function M.take_up()
+  local window = buffer and vim.api.nvim_buf_is_loaded(buffer) and vim.fn.win_findbuf(buffer)[1]
   if not window then
     return
   end
+  local rows = rows_of_drawn()
   vim.api.nvim_win_call(window, function()
     if pending.cursor and rows[pending.cursor] then
       vim.api.nvim_win_set_cursor(0, { rows[pending.cursor], 0 })
@@ -339,19 +374,16 @@ function M.draw()
   replace(vim.tbl_map(function(line)
     return line.text
   end, drawn))
-  local rows = {}
+  local rows = rows_of_drawn()
   vim.api.nvim_buf_clear_namespace(buffer, namespace, 0, -1)
   for row, line in ipairs(drawn) do
-    rows[line.key] = rows[line.key] or row
     if line.highlight then
       vim.api.nvim_buf_set_extmark(buffer, namespace, row - 1, 0, { line_hl_group = line.highlight })
     end
   end
   if next(pending.closed) ~= nil or pending.cursor then
     -- Once Neovim has made the window's folds of the new lines.
-    vim.schedule(function()
-      M.take_up(rows)
-    end)
+    vim.schedule(M.take_up)
   end
   for window, at in pairs(cursors) do
     local row = rows[at.key]
@@ -371,8 +403,7 @@ end
 --- For 'foldexpr'.
 ---@return string
 function M.fold_level()
-  local line = drawn[vim.v.lnum]
-  return line and line.level or '0'
+  return levels[vim.v.lnum] or '0'
 end
 
 ---@return outrigger.panel.Line?
@@ -534,7 +565,7 @@ end
 ---@param panel integer
 function M.attach(panel)
   buffer = panel
-  drawn = {}
+  drawn, levels = {}, {}
   vim.bo[panel].buftype = 'nofile'
   vim.bo[panel].bufhidden = 'hide'
   vim.bo[panel].buflisted = false

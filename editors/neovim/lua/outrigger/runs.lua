@@ -14,6 +14,7 @@ local M = {}
 ---@field changes table<string, table> by path: what the run made of it
 ---@field order string[] paths in the order of their first change
 ---@field new_findings integer findings that the run introduced, as last judged
+---@field gates table<string, outrigger.wire.GateReport> the latest report of each gate, without its findings
 ---@field tokens integer
 ---@field calls outrigger.Call[] the latest tool calls
 ---@field seq integer number of the last record seen
@@ -67,6 +68,7 @@ local function known(client_id, id)
       changes = {},
       order = {},
       new_findings = 0,
+      gates = {},
       tokens = 0,
       calls = {},
       seq = 0,
@@ -137,6 +139,12 @@ local apply = {
   toolDenied = call_is('denied'),
   planUpdated = function(run, event)
     run.plan = event.items
+  end,
+  gatesReported = function(run, event)
+    for _, report in ipairs(event.reports) do
+      -- The findings are diagnostics; kept here as well they would be held a second time for each run.
+      run.gates[report.gate] = vim.tbl_extend('force', report, { findings = {} })
+    end
   end,
   gatesJudged = function(run, event)
     run.new_findings = event.verdict.newFindings or 0

@@ -98,6 +98,32 @@ t.test('the panel shows a run as it goes on, and stays on the line that is read'
   case.tell({ type = 'changeMade', change = 1, path = 'src/maß.rs', after = 'x', added = 3, removed = 1 })
   case.tell({ type = 'changeMade', change = 2, path = 'src/maß.rs', before = 'x', after = 'y', added = 1, removed = 1 })
   case.shows('src/maß.rs  +4 -2')
+  case.tell({
+    type = 'gatesReported',
+    round = 1,
+    reports = {
+      {
+        gate = 'cargo-check',
+        outcome = 'pass',
+        command = {},
+        durationMs = 1,
+        findings = {},
+        notes = {},
+        partial = false,
+      },
+      {
+        gate = 'ruff',
+        outcome = 'missing',
+        command = {},
+        durationMs = 1,
+        findings = {},
+        notes = { 'there is no ruff; install it' },
+        partial = false,
+      },
+    },
+  })
+  case.shows('! ruff – there is no ruff; install it')
+  t.equal(true, case.row('✓ cargo-check') ~= nil)
   case.tell({ type = 'toolRequested', call = 'c1', name = 'edit', summary = 'src/maß.rs' })
   case.tell({ type = 'toolFailed', call = 'c1', error = 'nein' })
   case.shows('✗ edit src/maß.rs')
@@ -259,24 +285,54 @@ t.test('the panel is drawn again by :edit and by a session', function()
   case.stop()
 end)
 
+t.test('each section of the panel is a fold of its own, also after many lines have come at once', function()
+  local case = panel()
+  case.tell(start('faltet sich'))
+  case.tell({ type = 'planUpdated', items = { { title = 'p1', state = 'done' } } })
+  case.tell({ type = 'changeMade', change = 1, path = 'f1.rs', after = 'x', added = 3, removed = 1 })
+  case.tell({ type = 'toolRequested', call = 'c1', name = 'read', summary = 'f1.rs' })
+  case.shows('· read f1.rs')
+  -- Drawn together: lines above, between and below those that stay.
+  case.ask(blocker(case, case.run .. '.q1'))
+  case.tell({
+    type = 'planUpdated',
+    items = {
+      { title = 'p1', state = 'done' },
+      { title = 'p2', state = 'pending' },
+      { title = 'p3', state = 'pending' },
+    },
+  })
+  case.tell({ type = 'changeMade', change = 2, path = 'f2.rs', after = 'x', added = 3, removed = 1 })
+  case.tell({ type = 'toolRequested', call = 'c2', name = 'read', summary = 'f2.rs' })
+  case.shows('· read f2.rs')
+  for _, title in ipairs({ 'Questions (1)', 'Plan (3)', 'Changes (2)', 'Tool calls (2)' }) do
+    local head = case.row('  ' .. title)
+    local size = tonumber(title:match('%d+'))
+    vim.cmd(head .. 'foldclose')
+    t.equal({ head, head + size }, { vim.fn.foldclosed(head), vim.fn.foldclosedend(head) }, title)
+    vim.cmd(head .. 'foldopen')
+  end
+  case.stop()
+end)
+
 t.test('folds and the cursor of the panel are as before after :edit and in another Neovim', function()
   local case = panel()
   case.tell(start('bleibt gefaltet'))
   case.tell({
     type = 'planUpdated',
-    items = { { title = 'lesen', state = 'done' }, { title = 'tun', state = 'pending' } },
+    items = { { title = 'nachlesen', state = 'done' }, { title = 'nachtun', state = 'pending' } },
   })
-  case.tell({ type = 'changeMade', change = 1, path = 'src/maß.rs', after = 'x', added = 3, removed = 1 })
-  vim.api.nvim_win_set_cursor(0, { case.shows('lesen'), 0 })
+  case.tell({ type = 'changeMade', change = 1, path = 'src/anders.rs', after = 'x', added = 3, removed = 1 })
+  vim.api.nvim_win_set_cursor(0, { case.shows('nachlesen'), 0 })
   vim.cmd('normal! zc')
-  vim.api.nvim_win_set_cursor(0, { case.shows('src/maß.rs  +3 -1'), 0 })
+  vim.api.nvim_win_set_cursor(0, { case.shows('src/anders.rs  +3 -1'), 0 })
   local function as_before()
-    local plan = case.shows('Plan (2)')
+    local plan = case.shows('nachlesen') - 1
     t.wait('the fold', function()
       return vim.fn.foldclosed(plan) == plan
     end)
-    t.equal(-1, vim.fn.foldclosed(case.row('src/maß.rs  +3 -1')))
-    t.equal(case.row('src/maß.rs  +3 -1'), vim.api.nvim_win_get_cursor(0)[1])
+    t.equal(-1, vim.fn.foldclosed(case.row('src/anders.rs  +3 -1')))
+    t.equal(case.row('src/anders.rs  +3 -1'), vim.api.nvim_win_get_cursor(0)[1])
   end
   vim.cmd('edit')
   as_before()
