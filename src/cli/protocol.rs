@@ -1,8 +1,9 @@
-//! `outrigger protocol`: the contract with the editors, as JSON Schema or as TypeScript.
+//! `outrigger protocol`: the contract with the editors, as JSON Schema, TypeScript or Lua.
 //!
-//! Both are made from the Rust types that this very binary serves with, so they cannot be out of date.
+//! All are made from the Rust types that this very binary serves with, so they cannot be out of date.
 
 mod contract;
+mod lua;
 mod typescript;
 
 use std::process::ExitCode;
@@ -15,6 +16,7 @@ use contract::Contract;
 
 /// Examples:
 ///   outrigger protocol --typescript > src/protocol.ts
+///   outrigger protocol --lua > lua/outrigger/wire.lua
 ///   outrigger protocol --json-schema | jq '."x-methods" | keys'
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
@@ -26,12 +28,17 @@ pub struct Arguments {
     /// TypeScript declarations: a type for each definition, and maps from method to types.
     #[arg(long)]
     typescript: bool,
+    /// Lua annotations (LuaCATS), for plugins of Neovim: a class or alias for each definition.
+    #[arg(long)]
+    lua: bool,
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let contract = Contract::of_this_build();
     let text = if arguments.typescript {
         typescript::generate(&contract).context("failed to generate the TypeScript types")?
+    } else if arguments.lua {
+        lua::generate(&contract).context("failed to generate the Lua types")?
     } else {
         let mut text = serde_json::to_string_pretty(&contract.json_schema())
             .context("failed to write the schema")?;

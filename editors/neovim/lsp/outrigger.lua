@@ -33,6 +33,7 @@ return {
   end,
   handlers = {
     ['outrigger/run/event'] = handler('run_event'),
+    ['outrigger/run/interrupted'] = handler('run_interrupted'),
     ['outrigger/question/opened'] = handler('question_opened'),
     ['outrigger/question/resolved'] = handler('question_resolved'),
     ['outrigger/document/save'] = handler('document_save'),

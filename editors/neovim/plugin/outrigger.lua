@@ -17,6 +17,18 @@ end, {
 })
 
 for name, subcommand in pairs({
+  run = 'run',
+  questions = 'questions',
+  resume = 'resume',
+  revert = 'revert',
+  clean = 'clean',
+  pause = 'pause',
+  continue = 'continue',
+  steer = 'steer',
+  findings = 'findings',
+  changes = 'changes',
+  log = 'log',
+  doctor = 'doctor',
   answer = 'answer',
   cancel = 'cancel',
   diff = 'diff',
@@ -29,6 +41,14 @@ for name, subcommand in pairs({
 }) do
   vim.keymap.set('n', ('<Plug>(outrigger-%s)'):format(name), '<Cmd>Outrigger ' .. subcommand .. '<CR>', {
     desc = 'Outrigger: ' .. subcommand,
+  })
+end
+
+-- With a selection: about it.
+for name, subcommand in pairs({ run = 'run', fix = 'fix' }) do
+  vim.keymap.set('x', ('<Plug>(outrigger-%s)'):format(name), (":<C-u>'<,'>Outrigger %s<CR>"):format(subcommand), {
+    desc = 'Outrigger: ' .. subcommand .. ' with the selection',
+    silent = true,
   })
 end
 

@@ -288,5 +288,49 @@ t.test('a run is cancelled by command, and the file is as it was', function()
   stop(screen)
 end)
 
+t.test('Neovim ends in the middle of a run; the next one offers it, and it is taken up where it stopped', function()
+  local project = p.new({ ['src/lib.rs'] = LIB })
+  local model = p.script(project, 'tui', {
+    p.call('c0', 'plan', { items = { { title = 'größer machen 漢字', state = 'in_progress' } } }),
+    p.call('c1', 'read', { path = 'src/lib.rs' }),
+    p.call('c2', 'edit', { path = 'src/lib.rs', edits = { { old = '    1\n', new = '    2\n' } } }),
+    p.call('c3', 'ask', { question = 'Wie weit?', choices = { 'nah', 'fern' } }, p.told('c2', 'was changed')),
+    p.call(
+      'c4',
+      'edit',
+      { path = 'src/lib.rs', edits = { { old = '    2\n', new = '    3\n' } } },
+      p.told('c3', 'fern')
+    ),
+    p.say('Jetzt ist es drei.'),
+  })
+  local screen = start(project, 'src/lib.rs')
+  screen:shows('pub fn eins')
+  screen:command('Outrigger run ++model=' .. model .. ' größer')
+  screen:shows('[outrigger waiting, 1 question]')
+  screen:shows('    2')
+  screen:keep('before-restart')
+  stop(screen)
+  t.equal((LIB:gsub('    1\n', '    2\n')), t.read(project.root .. '/src/lib.rs'))
+
+  screen = start(project, 'src/lib.rs')
+  screen:shows('pub fn eins')
+  screen:command('Outrigger panel')
+  screen:shows('interrupted  größer')
+  screen:keep('interrupted')
+  screen:type('/interrupted', '<Enter>', 'R')
+  screen:shows('Wie weit?')
+  -- What was known before the restart is known again.
+  screen:shows('▸ größer machen 漢字')
+  screen:keep('resumed')
+  screen:type('gg', '/Wie weit', '<Enter>', 'a')
+  screen:shows('2: fern')
+  screen:type('2', '<Enter>')
+  screen:shows('succeeded  größer')
+  screen:shows('    3')
+  screen:keep('after-restart')
+  t.equal((LIB:gsub('    1\n', '    3\n')), t.read(project.root .. '/src/lib.rs'))
+  stop(screen)
+end)
+
 tmux('kill-server')
 t.finish()

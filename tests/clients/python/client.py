@@ -47,9 +47,11 @@ class Editor:
         self.client, self.root = client, root
         self.documents: dict[str, Document] = {}
         self.events, self.questions, self.resolved = [], asyncio.Queue(), asyncio.Queue()
+        self.interrupted: asyncio.Queue = asyncio.Queue()
         self.messages: list[lsp.ShowMessageRequestParams] = []
         self.message_answers: asyncio.Queue[lsp.MessageActionItem | None] = asyncio.Queue()
         client.feature("outrigger/run/event")(lambda p: self.events.append(p.record))
+        client.feature("outrigger/run/interrupted")(lambda p: self.interrupted.put_nowait(p.run))
         client.feature("outrigger/question/opened")(lambda p: self.questions.put_nowait(p.question))
         client.feature("outrigger/question/resolved")(lambda p: self.resolved.put_nowait(p))
         client.feature("outrigger/document/save")(lambda p: self.on_save(p))

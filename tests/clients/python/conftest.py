@@ -1,5 +1,6 @@
 """A Rust project, the sidecar in it, and a script for its model."""
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -37,12 +38,34 @@ def script(tmp_path: Path):
 
 
 @pytest.fixture
-async def editor(project: Path):
-    """An editor whose sidecar is started and not yet initialized."""
-    client = make_test_lsp_client()
-    await client.start_io(os.environ["OUTRIGGER_BIN"], "lsp")
-    editor = Editor(client, project)
-    yield editor
-    await client.shutdown_session()
-    assert await client._server.wait() == 0
-    await client.stop()
+async def editors(project: Path):
+    """Gives what opens an editor in the project: each has a sidecar of its own, which is started and not yet initialized."""
+    opened: list[Editor] = []
+
+    async def open_one() -> Editor:
+        client = make_test_lsp_client()
+        await client.start_io(os.environ["OUTRIGGER_BIN"], "lsp")
+        opened.append(Editor(client, project))
+        return opened[-1]
+
+    yield open_one
+    for editor in opened:
+        if editor.client._server.returncode is None:
+            await editor.client.shutdown_session()
+            assert await editor.client._server.wait() == 0
+        await editor.client.stop()
+
+
+@pytest.fixture
+async def editor(editors) -> Editor:
+    return await editors()
+
+
+async def kill(editor: Editor) -> None:
+    """The editor and its sidecar die, without a word to anybody."""
+    if editor.messages:
+        # pygls cannot end while a message waits for its answer: it is closed unanswered.
+        editor.message_answers.put_nowait(None)
+        await asyncio.sleep(0)
+    editor.client._server.kill()
+    await editor.client._server.wait()

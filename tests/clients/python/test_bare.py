@@ -106,3 +106,30 @@ async def test_any_problem_becomes_a_run(editor: Editor, project, script):
     assert "zu klein" in json.dumps(arguments[0], default=vars, ensure_ascii=False)
     await execute(editor, name, *arguments)
     await editor.until(lambda: ends(editor), "the end of the progress")
+
+
+async def test_a_free_answer_is_written_in_a_document_that_a_code_action_opens(editor: Editor, project, script):
+    await editor.start(knows_outrigger=False)
+    document = editor.open("src/lib.rs")
+    configure(
+        editor,
+        script(
+            call("c1", "read", path="src/lib.rs"),
+            call("c2", "ask", question="Wie groß?", choices=["zwei"], path="src/lib.rs", line=3),
+            call("c3", "write", "ungefähr π\nnicht mehr", path="groß.txt", content="3.14\n"),
+            {"emit": [{"text": "Fertig."}]},
+        ),
+    )
+    await execute(editor, "outrigger.run", "los")
+    shown = lambda: [d for d in editor.client.diagnostics.get(document.uri, []) if "Wie groß?" in d.message]
+    asked = (await editor.until(shown, "the question as a diagnostic"))[0]
+    offered = await actions(editor, document.uri, asked.range, asked)
+    free = next(action for action in offered if "own words" in action.title)
+    command = free if isinstance(free, lsp.Command) else free.command
+    written = await execute(editor, command.command, *command.arguments)
+    file = Path(written["path"] if isinstance(written, dict) else written.path)
+    assert "Wie groß?" in file.read_text()
+    write_above(file, "ungefähr π\nnicht mehr\n")
+    await editor.until(lambda: ends(editor), "the end of the progress")
+    assert (project / "groß.txt").read_text() == "3.14\n"
+    assert not file.exists()

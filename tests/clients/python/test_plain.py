@@ -5,7 +5,7 @@ import asyncio
 from lsprotocol import types as lsp
 
 from client import Editor
-from conftest import LIB
+from conftest import LIB, kill
 from test_whole_job import call
 
 
@@ -87,3 +87,33 @@ async def test_a_run_is_cancelled_by_its_progress(editor: Editor, project, scrip
     editor.client.window_work_done_progress_cancel(lsp.WorkDoneProgressCancelParams(token))
     await editor.until(lambda: ends(editor), "the end of the progress", 5)
     assert asyncio.get_running_loop().time() - started < 2
+
+
+async def test_a_run_whose_editor_died_is_resumed_by_command(editors, project, script):
+    first = await editors()
+    await first.start(knows_outrigger=False)
+    model = script(
+        call("c1", "ask", question="Wie groß?", choices=["zwei", "drei"]),
+        call("c2", "write", "drei", path="neu.txt", content="drei 漢字\n"),
+        {"emit": [{"text": "Fertig."}]},
+    )
+    await execute(first, "outrigger.run", {"prompt": "los", "model": model})
+    await message(first, "Wie groß?")
+    await kill(first)
+
+    second = await editors()
+    await second.start(knows_outrigger=False)
+    await execute(second, "outrigger.resume")
+    asked = await message(second, "Wie groß?")
+    second.message_answers.put_nowait(next(action for action in asked.actions if action.title == "drei"))
+    await second.until(lambda: ends(second), "the end of the progress")
+    assert (project / "neu.txt").read_text() == "drei 漢字\n"
+
+
+async def test_a_run_is_cancelled_by_command(editor: Editor, project, script):
+    await editor.start(knows_outrigger=False)
+    model = script({"emit": [{"text": "nie"}], "pace": {"ttft_ms": 600_000}})
+    await execute(editor, "outrigger.run", {"prompt": "los", "model": model})
+    await editor.until(lambda: any(editor.client.progress_reports.values()), "the progress")
+    await execute(editor, "outrigger.cancel")
+    await editor.until(lambda: ends(editor), "the end of the progress", 5)

@@ -7,7 +7,7 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
 from client import Editor
-from conftest import LIB
+from conftest import LIB, kill
 
 
 def call(call_id: str, tool: str, expect: str | None = None, **args) -> dict:
@@ -123,3 +123,41 @@ async def test_a_run_is_cancelled(editor: Editor, project, script):
     with pytest.raises(JsonRpcException) as unknown:
         await editor.request("outrigger/run/cancel", runId="gibt es nicht")
     assert unknown.value.data["kind"] == "unknownRun"
+
+
+async def test_a_run_whose_editor_died_is_resumed_by_the_next_and_taken_back(editors, project, script):
+    first = await editors()
+    await first.start()
+    first.open("src/lib.rs")
+    model = script(
+        call("c1", "read", path="src/lib.rs"),
+        call("c2", "edit", path="src/lib.rs", edits=[{"old": "    1\n", "new": "    2\n"}]),
+        call("c3", "ask", "was changed", question="Wie groß?", choices=["zwei", "drei"]),
+        call("c4", "edit", "drei", path="src/lib.rs", edits=[{"old": "    2\n", "new": "    3\n"}]),
+        {"emit": [{"text": "Fertig."}]},
+    )
+    started = await first.request("outrigger/run/start", prompt="los", model=model)
+    asked = await question(first)
+    await kill(first)
+
+    second = await editors()
+    await second.start()
+    document = second.open("src/lib.rs")
+    assert document.text == LIB.replace("    1\n", "    2\n")
+    left = await asyncio.wait_for(second.interrupted.get(), 30)
+    assert (left.runId, left.status) == (started.runId, "interrupted")
+    await second.request("outrigger/run/resume", runId=left.runId)
+    assert (await question(second)).id == asked.id
+    await second.request("outrigger/question/answer", questionId=asked.id, answer={"type": "choice", "choice": "2"})
+    assert (await second.ended()).outcome == "succeeded"
+    assert document.text == LIB.replace("    1\n", "    3\n")
+    # All records, those of the first editor too, without a gap.
+    replay = (await second.request("outrigger/run/events", runId=left.runId, afterSeq=0)).records
+    assert [record.seq for record in replay] == list(range(1, len(replay) + 1))
+
+    preview = await second.request("outrigger/run/revert", runId=left.runId, preview=True)
+    assert [(file.path, file.outcome) for file in preview.files] == [("src/lib.rs", "restored")]
+    assert document.text != LIB
+    await second.request("outrigger/run/revert", runId=left.runId)
+    assert document.text == LIB
+    await second.until(lambda: document.path.read_text() == LIB, "the file as it was")

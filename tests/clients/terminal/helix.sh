@@ -6,8 +6,7 @@ helix=$1
 make_project
 mkdir -p "$work/config/helix"
 # As the README says, to the letter; of its two servers the other need not be installed.
-block ../../../README.md toml >"$work/config/helix/languages.toml"
-grep -q '"outrigger"' "$work/config/helix/languages.toml"
+block ../../../README.md toml '[language-server.outrigger]' >"$work/config/helix/languages.toml"
 cat >"$work/config/helix/config.toml" <<'TOML'
 [editor]
 end-of-line-diagnostics = "hint"

@@ -44,10 +44,18 @@ screen() {
     terminal capture-pane -p -t editor 2>/dev/null || true
 }
 
-# block FILE LANGUAGE: the first block of code in that language of a file beside this one, as a reader would copy it.
+# block FILE LANGUAGE TEXT: the first block of code in that language with this text, of a file beside this one, as a reader
+# would copy it.
 block() {
-    awk -v fence="\`\`\`$2" '$0 == fence { inside = 1; next } inside && /^```/ { exit } inside' \
-        "$(dirname "${BASH_SOURCE[0]}")/$1"
+    awk -v fence="\`\`\`$2" -v text="$3" '
+        $0 == fence { inside = 1; code = ""; next }
+        inside && /^```/ { inside = 0; if (index(code, text)) { printf "%s", code; found = 1; exit } }
+        inside { code = code $0 "\n" }
+        END { exit !found }
+    ' "$(dirname "${BASH_SOURCE[0]}")/$1" || {
+        echo "FAIL $1 has no block of $2 with: $3" >&2
+        exit 1
+    }
 }
 
 # shows TEXT: waits until the screen has it.

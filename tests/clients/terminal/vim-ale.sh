@@ -12,7 +12,7 @@ let g:ale_lint_delay = 0
 let g:ale_linters = {'rust': ['outrigger']}
 VIM
 # As README.md says, to the letter.
-block ../README.md vim >>"$work/vimrc"
+block ../README.md vim OutriggerRun >>"$work/vimrc"
 start "OUTRIGGER_MODEL='$model' '$vim' -u '$work/vimrc' src/lib.rs"
 shows 'pub fn eins'
 write_text ':OutriggerRun größer'

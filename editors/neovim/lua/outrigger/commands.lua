@@ -126,6 +126,76 @@ local function run(arguments, command)
   vim.ui.input({ prompt = 'Outrigger, do: ' }, start)
 end
 
+--- A run by its id, also one of an earlier process that this Neovim has not been told of; else the user picks.
+---@param id string
+---@param none string
+---@param prompt string
+---@param done fun(run: { id: string, prompt: string, client_id: integer }, client: vim.lsp.Client)
+local function any_run(id, none, prompt, done)
+  local runs = require('outrigger.runs')
+  require('outrigger.client').with(function(client)
+    if id ~= '' and not runs.get(id) then
+      return done({ id = id, prompt = '', client_id = client.id }, client)
+    end
+    pick(id == '' and vim.list_slice(runs.all(), 1, 1) or runs.all(), id, {
+      none = none,
+      prompt = prompt,
+      format = function(item)
+        return item.id
+      end,
+    }, function(item)
+      done(item, vim.lsp.get_client_by_id(item.client_id) or client)
+    end)
+  end)
+end
+
+--- `[run] rest`: the run that the first word names, else the only one that is going on.
+---@param arguments string
+---@param prompt string
+---@param done fun(run: outrigger.Run, rest: string)
+local function working_run(arguments, prompt, done)
+  local runs = require('outrigger.runs')
+  local first, rest = arguments:match('^(%S+)%s*(.*)$')
+  local named = first and runs.get(first)
+  pick(runs.unfinished(), named and first or '', {
+    none = 'no such run is going on',
+    prompt = prompt,
+    format = function(item)
+      return ('%s  %s  %s'):format(item.id, item.status, (item.prompt:gsub('\n.*', '')))
+    end,
+  }, function(item)
+    done(item, named and rest or arguments)
+  end)
+end
+
+local function working_ids()
+  return vim.tbl_map(function(item)
+    return item.id
+  end, require('outrigger.runs').unfinished())
+end
+
+--- Diagnostics that the cursor is on, else those of its line; of a range, all that touch it.
+---@param command { range: integer, line1: integer, line2: integer }
+---@return vim.Diagnostic[]
+local function diagnostics_at(command)
+  local cursor = vim.api.nvim_win_get_cursor(0)
+  local first = command.range > 0 and command.line1 or cursor[1]
+  local last = command.range > 0 and command.line2 or cursor[1]
+  local found = vim.tbl_filter(function(diagnostic)
+    return diagnostic.source ~= 'outrigger' and diagnostic.lnum + 1 <= last and diagnostic.end_lnum + 1 >= first
+  end, vim.diagnostic.get(0))
+  if command.range > 0 then
+    return found
+  end
+  local row, column = cursor[1] - 1, cursor[2]
+  local under = vim.tbl_filter(function(diagnostic)
+    local from_here = diagnostic.lnum < row or diagnostic.col <= column
+    local to_here = diagnostic.end_lnum > row or diagnostic.end_col > column
+    return from_here and to_here
+  end, found)
+  return #under > 0 and under or found
+end
+
 local function run_line(item)
   return ('%s  %s  %s'):format(item.id, item.status, (item.prompt:gsub('\n.*', '')))
 end
@@ -154,7 +224,12 @@ M.subcommands = {
   cancel = {
     run = function(arguments)
       local runs = require('outrigger.runs')
-      pick(runs.unfinished(), arguments, {
+      local candidates = runs.unfinished()
+      if arguments ~= '' or #candidates == 0 then
+        -- One that an earlier process left is given up.
+        vim.list_extend(candidates, runs.interrupted_runs())
+      end
+      pick(candidates, arguments, {
         none = 'no such run is going on',
         prompt = 'Cancel which run?',
         format = run_line,
@@ -168,12 +243,84 @@ M.subcommands = {
   },
   resume = {
     run = function(arguments)
-      require('outrigger.runs').resume(arguments)
+      local runs = require('outrigger.runs')
+      local interrupted = runs.interrupted_runs()
+      if arguments ~= '' or #interrupted < 2 then
+        return runs.resume(arguments ~= '' and arguments or interrupted[1] and interrupted[1].id or '')
+      end
+      pick(interrupted, '', {
+        none = 'no run was interrupted',
+        prompt = 'Resume which run?',
+        format = run_line,
+      }, function(item)
+        runs.resume(item.id)
+      end)
     end,
     complete = function()
-      return ids(vim.tbl_filter(function(item)
-        return not item.over or item.status == 'interrupted'
-      end, require('outrigger.runs').all()))
+      return ids(require('outrigger.runs').interrupted_runs())
+    end,
+  },
+  steer = {
+    run = function(arguments)
+      working_run(arguments, 'Tell which run?', function(item, text)
+        local function tell(words)
+          if words and vim.trim(words) ~= '' then
+            require('outrigger.runs').steer(item, { type = 'message', text = words })
+          end
+        end
+        if text ~= '' then
+          return tell(text)
+        end
+        vim.ui.input({ prompt = 'Tell the agent: ' }, tell)
+      end)
+    end,
+    complete = working_ids,
+  },
+  pause = {
+    run = function(arguments)
+      working_run(arguments, 'Pause which run?', function(item)
+        require('outrigger.runs').steer(item, { type = 'pause' })
+      end)
+    end,
+    complete = working_ids,
+  },
+  continue = {
+    run = function(arguments)
+      working_run(arguments, 'Let which run go on?', function(item)
+        require('outrigger.runs').steer(item, { type = 'goOn' })
+      end)
+    end,
+    complete = working_ids,
+  },
+  revert = {
+    run = function(arguments)
+      local words = vim.split(vim.trim(arguments), '%s+', { trimempty = true })
+      local runs = require('outrigger.runs')
+      local id = ''
+      -- Ids have no dots and slashes; paths alone mean the newest run.
+      if words[1] and (runs.get(words[1]) or words[1]:match('^r%w+$')) then
+        id = table.remove(words, 1)
+      end
+      any_run(id, 'no run is known', 'Revert which run?', function(item, client)
+        require('outrigger.undo').revert(client, item, #words > 0 and words or nil)
+      end)
+    end,
+    complete = function(_, before)
+      local runs = require('outrigger.runs')
+      local named = runs.get(before:match('revert%s+(%S+)%s') or '')
+      if named then
+        return vim.list_slice(named.order)
+      end
+      local candidates = ids(runs.all())
+      local newest = runs.all()[1]
+      return vim.list_extend(candidates, newest and newest.order or {})
+    end,
+  },
+  clean = {
+    run = function()
+      require('outrigger.client').with(function(client)
+        require('outrigger.undo').clean(client)
+      end)
     end,
   },
   questions = {
@@ -253,11 +400,7 @@ M.subcommands = {
   fix = {
     run = function(arguments, command)
       local options, more = plus_options(arguments)
-      local row = command.range > 0 and command.line1 or vim.api.nvim_win_get_cursor(0)[1]
-      local last = command.range > 0 and command.line2 or row
-      local found = vim.tbl_filter(function(diagnostic)
-        return diagnostic.source ~= 'outrigger' and diagnostic.lnum + 1 <= last and diagnostic.end_lnum + 1 >= row
-      end, vim.diagnostic.get(0))
+      local found = diagnostics_at(command)
       if #found == 0 then
         return warn('there is no diagnostic on this line')
       end
@@ -288,12 +431,7 @@ M.subcommands = {
   },
   changes = {
     run = function(arguments)
-      local runs = require('outrigger.runs')
-      pick(arguments == '' and vim.list_slice(runs.all(), 1, 1) or runs.all(), arguments, {
-        none = 'no such run is known',
-        prompt = 'Show the changes of which run?',
-        format = run_line,
-      }, function(item)
+      any_run(arguments, 'no run is known', 'Show the changes of which run?', function(item)
         require('outrigger.quickfix').changes(item)
       end)
     end,

@@ -13,6 +13,9 @@ local M = {}
 ---@field client_id integer
 ---@field left integer buffer
 ---@field right integer buffer
+---@field base integer? buffer: what the agent had read, where that is neither what is there nor what it proposes
+---@field sent boolean? an answer is on its way
+---@field left_is_ours boolean
 ---@field current string? text that the question is about
 ---@field proposed string text as it was proposed
 ---@field tab integer? tabpage, while it is shown
@@ -84,7 +87,14 @@ local function show(diff)
   local unsaved = diff.question.kind.unsaved and ' (unsaved text included)' or ''
   vim.wo[diff.left_window][0].winbar = (' yours: %s%s '):format(path, unsaved)
   vim.wo[diff.right_window][0].winbar = ' proposal · :Outrigger accept or keep · g? keys '
-  for _, window in ipairs({ diff.left_window, diff.right_window }) do
+  local sides = { diff.left_window, diff.right_window }
+  if diff.base then
+    -- Both have changed what was there: it is shown between them.
+    local base_window = vim.api.nvim_open_win(diff.base, false, { split = 'right', win = diff.left_window })
+    vim.wo[base_window][0].winbar = ' what the agent had read '
+    table.insert(sides, 2, base_window)
+  end
+  for _, window in ipairs(sides) do
     vim.api.nvim_win_call(window, function()
       vim.cmd('diffthis')
     end)
@@ -114,8 +124,11 @@ local function hide(diff)
   end
   if #vim.api.nvim_list_tabpages() == 1 then
     -- It became the last tab; something has to stay.
-    if diff.right_window and vim.api.nvim_win_is_valid(diff.right_window) then
-      pcall(vim.api.nvim_win_close, diff.right_window, true)
+    for _, window in ipairs(vim.api.nvim_tabpage_list_wins(tab)) do
+      local shown = vim.api.nvim_win_get_buf(window)
+      if shown == diff.right or shown == diff.base then
+        pcall(vim.api.nvim_win_close, window, true)
+      end
     end
     return
   end
@@ -143,6 +156,9 @@ local function close(id)
   elseif vim.api.nvim_buf_is_valid(diff.right) then
     vim.api.nvim_buf_delete(diff.right, { force = true })
   end
+  if diff.base and vim.api.nvim_buf_is_valid(diff.base) then
+    vim.api.nvim_buf_delete(diff.base, { force = true })
+  end
   if diff.left_is_ours and vim.api.nvim_buf_is_valid(diff.left) then
     vim.api.nvim_buf_delete(diff.left, { force = true })
   end
@@ -159,6 +175,10 @@ local function map(diff)
   local_map('<LocalLeader>k', 'keep', 'keep yours')
   local_map('<LocalLeader>t', 'hunk take', "put the proposal's hunk back")
   local_map('<LocalLeader>l', 'hunk leave', 'leave yours in this hunk')
+  if diff.base then
+    -- With three sides Neovim does not know where to get it from.
+    local_map('do', 'hunk leave', 'leave yours in this hunk')
+  end
   vim.keymap.set('n', 'g?', function()
     vim.notify(table.concat({
       'The right side is what will be written; edit it as you like.',
@@ -170,6 +190,74 @@ local function map(diff)
       'Closing the tab decides nothing.',
     }, '\n'))
   end, { buffer = diff.right, desc = 'Outrigger: keys of this tab' })
+end
+
+--- Three sides are needed where the agent had read something that is neither what is there now nor what it wants.
+---@param question outrigger.wire.Question
+---@return boolean
+local function is_three_way(question)
+  local kind = question.kind
+  return kind.base ~= nil
+    and kind.current ~= nil
+    and kind.proposed ~= nil
+    and kind.base ~= kind.current
+    and kind.base ~= kind.proposed
+end
+
+--- Reads the texts of a question, one after the other. A side that does not exist (a file that was deleted, or shall be) is
+--- an empty text.
+---@param question outrigger.wire.Question
+---@param client vim.lsp.Client
+---@param sides string[]
+---@param done fun(texts: table<string, string>)
+local function read(question, client, sides, done)
+  local texts = {}
+  local function next_side(index)
+    local side = sides[index]
+    if not side then
+      return done(texts)
+    elseif not question.kind[side] then
+      texts[side] = ''
+      return next_side(index + 1)
+    end
+    local uri = ('outrigger:/question/%s/%s'):format(question.id, side)
+    client_module.request(client, 'outrigger/document/read', { uri = uri }, function(result)
+      texts[side] = result.text
+      next_side(index + 1)
+    end)
+  end
+  next_side(1)
+end
+
+---@param question outrigger.wire.Question
+---@param client vim.lsp.Client
+---@param texts table<string, string>
+---@return outrigger.Diff
+local function make(question, client, texts)
+  local path = question.kind.path
+  local file = client_module.absolute(client, path)
+  local filetype = vim.filetype.match({ filename = file }) or ''
+  local function own(side, text)
+    return scratch(('outrigger://%s/%s/%s'):format(question.id, side, path), text, filetype)
+  end
+  local open_buffer = require('outrigger.document').buffer_of(vim.uri_from_fname(file))
+  local diff = {
+    question = question,
+    client_id = client.id,
+    left = open_buffer or own('yours', texts.current),
+    left_is_ours = not open_buffer,
+    base = texts.base and own('base', texts.base) or nil,
+    right = own('proposal', texts.proposed),
+    current = texts.current,
+    proposed = texts.proposed,
+  }
+  if not open_buffer then
+    vim.bo[diff.left].modifiable = false
+  end
+  if diff.base then
+    vim.bo[diff.base].modifiable = false
+  end
+  return diff
 end
 
 --- Opens the diff of a question, or goes to it where it is open.
@@ -191,52 +279,21 @@ function M.open(id, done)
     end
     return done and done()
   end
-
-  local file = client_module.absolute(client, question.kind.path)
-  local filetype = vim.filetype.match({ filename = file }) or ''
-  local function read(side, next_step)
-    if not question.kind[side] then
-      -- There is no such side: a file that was deleted, or shall be.
-      return next_step('')
+  local sides = { 'current', 'proposed', is_three_way(question) and 'base' or nil }
+  read(question, client, sides, function(texts)
+    if diffs[id] or not questions.get(id) then
+      return
     end
-    client_module.request(
-      client,
-      'outrigger/document/read',
-      { uri = ('outrigger:/question/%s/%s'):format(id, side) },
-      function(result)
-        next_step(result.text)
-      end
-    )
-  end
-  read('current', function(current)
-    read('proposed', function(proposed)
-      if diffs[id] or not questions.get(id) then
-        return
-      end
-      local open_buffer = require('outrigger.document').buffer_of(vim.uri_from_fname(file))
-      local left = open_buffer or scratch(('outrigger://%s/yours/%s'):format(id, question.kind.path), current, filetype)
-      if not open_buffer then
-        vim.bo[left].modifiable = false
-      end
-      local diff = {
-        question = question,
-        client_id = client.id,
-        left = left,
-        left_is_ours = not open_buffer,
-        right = scratch(('outrigger://%s/proposal/%s'):format(id, question.kind.path), proposed, filetype),
-        current = current,
-        proposed = proposed,
-      }
-      diffs[id] = diff
-      questions.view(id, 'diff', function()
-        close(id)
-      end)
-      map(diff)
-      show(diff)
-      if done then
-        done()
-      end
+    local diff = make(question, client, texts)
+    diffs[id] = diff
+    questions.view(id, 'diff', function()
+      close(id)
     end)
+    map(diff)
+    show(diff)
+    if done then
+      done()
+    end
   end)
 end
 
@@ -332,36 +389,60 @@ function M.keep(reason)
   end)
 end
 
---- Per hunk, in the proposal: `leave` puts yours there, `take` puts the proposal's own lines back.
+--- Puts other lines in the place of the hunk at a row of the right side.
+---@param diff outrigger.Diff
+---@param other string[] lines to compare the right side with
+---@param row integer 1-based, in the right side or in `other`
+---@param is_of_other boolean? which of them the row counts in
+---@return boolean whether there is a hunk
+local function replace_hunk(diff, other, row, is_of_other)
+  local compare = vim.text and vim.text.diff or vim.diff
+  local lines = vim.api.nvim_buf_get_lines(diff.right, 0, -1, true)
+  local parts =
+    compare(table.concat(lines, '\n') .. '\n', table.concat(other, '\n') .. '\n', { result_type = 'indices' })
+  for _, part in ipairs(parts) do
+    local start, count, other_start, other_count = unpack(part)
+    local from, size = start, count
+    if is_of_other then
+      from, size = other_start, other_count
+    end
+    -- Where nothing is, the lines before and after it stand for it.
+    local last = size == 0 and from + 1 or from + size - 1
+    if row >= from and row <= last then
+      local first = count == 0 and start or start - 1
+      local put = vim.list_slice(other, other_start, other_start + other_count - 1)
+      vim.api.nvim_buf_set_lines(diff.right, first, first + count, true, put)
+      vim.cmd('diffupdate')
+      return true
+    end
+  end
+  return false
+end
+
+--- Per hunk: `leave` puts yours into the proposal, `take` puts the proposal's own lines back.
 ---@param what 'take'|'leave'
 function M.hunk(what)
   local _, diff = M.here()
-  if not diff or vim.api.nvim_get_current_buf() ~= diff.right then
+  local here = vim.api.nvim_get_current_buf()
+  if not diff or (here ~= diff.right and not (what == 'leave' and here == diff.left)) then
     return vim.notify('Outrigger: the cursor is not in the right side of a diff', vim.log.levels.WARN)
   end
-  if what == 'leave' then
-    vim.cmd('diffget ' .. diff.left)
-    return
-  end
-  -- The proposal's own lines at this place, found by comparing what is here with what was proposed.
-  local compare = vim.text and vim.text.diff or vim.diff
-  local lines = vim.api.nvim_buf_get_lines(diff.right, 0, -1, true)
-  local proposed = as_lines(diff.proposed)
   local row = vim.api.nvim_win_get_cursor(0)[1]
-  local parts =
-    compare(table.concat(lines, '\n') .. '\n', table.concat(proposed, '\n') .. '\n', { result_type = 'indices' })
-  for _, part in ipairs(parts) do
-    local here, count, there, there_count = unpack(part)
-    local last = count == 0 and here + 1 or here + count - 1
-    if row >= here and row <= last then
-      local first = count == 0 and here or here - 1
-      local put = vim.list_slice(proposed, there, there + there_count - 1)
-      vim.api.nvim_buf_set_lines(diff.right, first, first + count, true, put)
-      vim.cmd('diffupdate')
-      return
+  if what == 'take' then
+    if not replace_hunk(diff, as_lines(diff.proposed), row) then
+      vim.notify('Outrigger: this is what was proposed')
     end
+  elseif diff.base then
+    -- Between three sides Neovim aligns single lines ('diffopt' linematch), and would take away lines instead.
+    local yours = vim.api.nvim_buf_get_lines(diff.left, 0, -1, true)
+    if not replace_hunk(diff, yours, row, here == diff.left) then
+      vim.notify('Outrigger: both sides are the same here')
+    end
+  elseif here == diff.left then
+    vim.cmd('diffput ' .. diff.right)
+  else
+    vim.cmd('diffget ' .. diff.left)
   end
-  vim.notify('Outrigger: this is what was proposed')
 end
 
 return M

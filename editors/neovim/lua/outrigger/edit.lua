@@ -229,12 +229,19 @@ function M.perform(buffer, plan)
   end_undo_step()
   for _, operation in ipairs(plan.operations) do
     local before = marks_of(buffer)
+    local last_line = vim.api.nvim_buf_get_lines(buffer, operation.last, operation.last + 1, false)[1] or ''
+    -- Lines that are replaced whole. What becomes of their marks differs between versions of Neovim: they are deleted, or
+    -- pushed behind the new text.
+    local first_whole = operation.first + (operation.first_column == 0 and 0 or 1)
+    local last_whole = operation.last - (operation.last_column >= #last_line and 0 or 1)
+    local replaces = operation.lines and not operation.insert and not operation.append
     perform(buffer, operation)
     local after = marks_of(buffer)
     local count = vim.api.nvim_buf_line_count(buffer)
     local last_new = operation.first + math.max(#(operation.lines or {}), 1)
     for name, at in pairs(before) do
-      if not after[name] then
+      local is_whole = replaces and at[1] - 1 >= first_whole and at[1] - 1 <= last_whole
+      if not after[name] or is_whole then
         local row = math.max(1, math.min(at[1], last_new, count))
         local line = vim.api.nvim_buf_get_lines(buffer, row - 1, row, true)[1]
         vim.api.nvim_buf_set_mark(buffer, name, row, math.min(at[2], #line), {})

@@ -18,6 +18,11 @@ function M.run_event(_, params, context)
   announce('outrigger/run/event', params, context)
 end
 
+function M.run_interrupted(_, params, context)
+  require('outrigger.runs').interrupted(context.client_id, params.run)
+  announce('outrigger/run/interrupted', params, context)
+end
+
 function M.question_opened(_, params, context)
   require('outrigger.questions').opened(context.client_id, params.question)
   announce('outrigger/question/opened', params, context)

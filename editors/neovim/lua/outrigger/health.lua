@@ -65,6 +65,105 @@ local function check_clients(health)
   end
 end
 
+--- What the program says as JSON in the workspace of the current directory; nil: it does not know the words.
+---@param config vim.lsp.Config
+---@param arguments string[]
+---@return table?
+local function asked(config, arguments)
+  if type(config.cmd) ~= 'table' or vim.fn.executable(config.cmd[1]) == 0 then
+    return nil
+  end
+  local client = require('outrigger.client').current()
+  local ok, result = pcall(function()
+    return vim
+      .system(vim.list_extend({ config.cmd[1] }, arguments), {
+        text = true,
+        timeout = 10000,
+        cwd = client and client.root_dir or nil,
+        env = config.cmd_env,
+      })
+      :wait()
+  end)
+  local read, value = pcall(vim.json.decode, ok and result.stdout or '', { luanil = { object = true } })
+  return read and type(value) == 'table' and value or nil
+end
+
+local function check_model(health, config)
+  local set = require('outrigger.config').get()
+  if set.model then
+    health.ok(('`%s`, from the options of the plugin'):format(set.model))
+    return
+  end
+  local models = asked(config, { 'models', '--offline', '--json' })
+  if not models then
+    health.info('the model is what the sidecar is configured with; see `outrigger.toml`')
+  elseif models.choice then
+    health.ok(('`%s`'):format(models.choice.model))
+  else
+    health.warn('no model is configured', vim.split(models.advice or '', '\n', { trimempty = true }))
+  end
+end
+
+--- What the gates of the newest run came to, and the programs that gates need.
+local function check_gates(health)
+  local newest = vim.iter(require('outrigger.runs').all()):find(function(run)
+    return next(run.gates) ~= nil
+  end)
+  for gate, report in vim.spairs(newest and newest.gates or {}) do
+    local text = ('%s: %s, in the newest run that was checked'):format(gate, report.outcome)
+    if report.outcome == 'missing' or report.outcome == 'error' then
+      health.warn(text, report.notes)
+    else
+      health.ok(text)
+    end
+  end
+  local programs = {
+    cargo = 'Rust',
+    ruff = 'Python',
+    mypy = 'Python',
+    pyright = 'Python',
+    pytest = 'Python',
+    node = 'JavaScript and TypeScript',
+    go = 'Go',
+  }
+  for program, language in vim.spairs(programs) do
+    if vim.fn.executable(program) == 1 then
+      health.ok(('%s (%s)'):format(program, language))
+    else
+      health.info(('%s is not installed; %s is then not checked by it'):format(program, language))
+    end
+  end
+end
+
+--- Which settings come from the workspace's own file, and so from whoever wrote it.
+local function check_trust(health, config)
+  local shown = asked(config, { 'config', 'show', '--json' })
+  if not shown then
+    return health.info('the program does not tell its settings; nothing can be said')
+  end
+  local policy = shown.settings['policy.commands']
+  if policy then
+    local say = policy.value == 'allow' and health.warn or health.ok
+    say(('commands that an agent wants to run: %s (from: %s)'):format(tostring(policy.value), tostring(policy.origin)))
+  end
+  local own = {}
+  for name, setting in vim.spairs(shown.settings) do
+    if tostring(setting.origin):match('outrigger%.toml:?%d*$') then
+      own[#own + 1] = name
+    end
+  end
+  if #own > 0 then
+    health.warn('set by the workspace itself: ' .. table.concat(own, ', '), {
+      'read outrigger.toml before you start a run in a workspace that is not yours',
+    })
+  else
+    health.ok('the workspace itself sets nothing')
+  end
+  for _, problem in ipairs(shown.problems or {}) do
+    health.error(problem)
+  end
+end
+
 function M.check()
   local health = vim.health
   health.start('outrigger: Neovim')
@@ -94,22 +193,13 @@ function M.check()
   check_clients(health)
 
   health.start('outrigger: model')
-  local set = require('outrigger.config').get()
-  if set.model then
-    health.ok(('`%s`, from the options of the plugin'):format(set.model))
-  else
-    health.info('the model is what the sidecar is configured with; see `outrigger.toml`')
-  end
+  check_model(health, config)
 
   health.start('outrigger: gates')
-  local programs = { cargo = 'Rust', ruff = 'Python' }
-  for program, language in vim.spairs(programs) do
-    if vim.fn.executable(program) == 1 then
-      health.ok(('%s (%s)'):format(program, language))
-    else
-      health.info(('%s is not installed; %s is then not checked by it'):format(program, language))
-    end
-  end
+  check_gates(health)
+
+  health.start('outrigger: trust')
+  check_trust(health, config)
 end
 
 return M

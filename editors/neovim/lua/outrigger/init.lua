@@ -17,6 +17,8 @@ function M.setup(options)
     error('outrigger.setup: ' .. table.concat(problems, '; '), 2)
   end
   require('outrigger.config').set(options)
+  -- Plugin managers may put the plugin on the runtime path after Neovim has sourced its plugins.
+  vim.cmd('runtime plugin/outrigger.lua')
   if cmd then
     vim.lsp.config('outrigger', { cmd = cmd })
   end
@@ -27,7 +29,7 @@ end
 
 --- Starts a run. `done` gets its id.
 ---@param prompt string
----@param options { model: string?, policy: table?, budget: table? }?
+---@param options { model: string?, policy: outrigger.wire.PolicyInput?, budget: outrigger.wire.BudgetInput? }?
 ---@param done fun(run_id: string)?
 function M.run(prompt, options, done)
   require('outrigger.runs').start(prompt, options or {}, done)
@@ -35,14 +37,14 @@ end
 
 --- Answers a question by its id.
 ---@param question_id string
----@param answer table as in PROTOCOL.md, for example `{ type = 'takeAll' }`
+---@param answer outrigger.wire.Answer for example `{ type = 'takeAll' }`
 ---@param done fun()?
 function M.answer(question_id, answer, done)
   require('outrigger.questions').answer(question_id, answer, done)
 end
 
 --- Open questions, oldest first.
----@return table[]
+---@return outrigger.wire.Question[]
 function M.questions()
   return require('outrigger.questions').open()
 end

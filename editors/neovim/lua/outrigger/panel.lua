@@ -21,12 +21,15 @@ local DRAW_MS = 50
 ---@field highlight string?
 ---@field go fun()? what <CR> does
 ---@field run outrigger.Run?
----@field question table?
+---@field question outrigger.wire.Question?
+---@field path string? of the change
 
 ---@type integer?
 local buffer
 ---@type outrigger.panel.Line[]
 local drawn = {}
+---@type string[] for 'foldexpr', of the lines that the buffer has now
+local levels = {}
 local namespace = vim.api.nvim_create_namespace('outrigger.panel')
 local scheduled = false
 
@@ -38,6 +41,7 @@ local status_highlights = {
   waiting = 'DiagnosticWarn',
 }
 local plan_marks = { done = '✓', in_progress = '▸', pending = '·', skipped = '–' }
+local gate_marks = { pass = '✓', fail = '✗', error = '!', missing = '!', skipped = '–' }
 local call_marks = { completed = '✓', failed = '✗', denied = '✗', started = '▸', requested = '·' }
 
 local function one_line(text)
@@ -132,7 +136,9 @@ local function draw_run(lines, run, with_findings)
   local first = #lines + 1
   local waiting = run.waiting and run.waiting.detail ~= '' and (' – %s'):format(run.waiting.detail) or ''
   lines[first] = {
-    text = one_line(('%s  %s%s'):format(run.status, vim.split(run.prompt, '\n')[1], waiting)),
+    text = one_line(
+      ('%s  %s%s'):format(run.paused and 'paused' or run.status, vim.split(run.prompt, '\n')[1], waiting)
+    ),
     key = run.id,
     level = '>1',
     highlight = status_highlights[run.status] or 'Function',
@@ -185,6 +191,7 @@ local function draw_run(lines, run, with_findings)
     return {
       text = ('%s  +%d -%d'):format(path, change.added, change.removed),
       key = ('%s.change.%s'):format(run.id, path),
+      path = path,
       go = client and function()
         go_to_file(client_module.absolute(client, path))
       end or nil,
@@ -210,6 +217,18 @@ local function draw_run(lines, run, with_findings)
       }
     end)
   end
+  section(lines, 'Gates', run.id .. '.gates', vim.iter(vim.spairs(run.gates)):totable(), function(entry)
+    local gate, report = unpack(entry)
+    return {
+      text = ('%s %s%s'):format(
+        gate_marks[report.outcome] or '·',
+        gate,
+        report.notes[1] and (' – ' .. report.notes[1]) or ''
+      ),
+      key = ('%s.gate.%s'):format(run.id, gate),
+      highlight = (report.outcome == 'error' or report.outcome == 'missing') and 'DiagnosticWarn' or nil,
+    }
+  end)
   section(lines, 'Tool calls', run.id .. '.calls', vim.iter(run.calls):rev():totable(), function(call)
     return {
       text = ('%s %s %s'):format(call_marks[call.state], call.name, call.summary),
@@ -238,7 +257,7 @@ local function compose()
   return lines
 end
 
---- Replaces the lines that differ.
+--- Replaces the lines that differ. Neovim asks for the fold levels while it is being done, so they go along line by line.
 ---@param texts string[]
 local function replace(texts)
   local old = vim.api.nvim_buf_get_lines(buffer, 0, -1, true)
@@ -249,10 +268,95 @@ local function replace(texts)
     local old_start, old_count, new_start, new_count = unpack(parts[index])
     local first = old_count == 0 and old_start or old_start - 1
     local put = vim.list_slice(texts, new_start, new_start + new_count - 1)
+    local after = vim.list_slice(levels, first + old_count + 1)
+    levels = vim.list_slice(levels, 1, first)
+    for row = new_start, new_start + new_count - 1 do
+      levels[#levels + 1] = drawn[row].level
+    end
+    vim.list_extend(levels, after)
     vim.api.nvim_buf_set_lines(buffer, first, first + old_count, true, put)
   end
   vim.bo[buffer].modifiable = false
   vim.bo[buffer].modified = false
+end
+
+--- What is closed and where the cursor is, by what the lines are about: kept over `:edit`, and in sessions whose
+--- 'sessionoptions' have "globals".
+---@type { closed: table<string, boolean>, cursor: string? }
+local pending = { closed = {} }
+
+--- Remembers the folds and the cursor of the panel's window.
+function M.remember()
+  local window = buffer and vim.fn.win_findbuf(buffer)[1]
+  if not window or #drawn < 2 then
+    return
+  end
+  local kept = { closed = {}, cursor = nil }
+  vim.api.nvim_win_call(window, function()
+    for row, line in ipairs(drawn) do
+      if line.level:sub(1, 1) == '>' and vim.fn.foldclosed(row) == row then
+        kept.closed[#kept.closed + 1] = line.key
+      end
+    end
+    local row = vim.api.nvim_win_get_cursor(0)[1]
+    local line = drawn[row]
+    kept.cursor = row == 1 and pending.cursor or (line and line.key)
+  end)
+  -- What has not been taken up yet, because it is not drawn yet, still holds.
+  vim.list_extend(kept.closed, vim.tbl_keys(pending.closed))
+  vim.g.OutriggerPanel = vim.json.encode(kept)
+end
+
+--- Reads what was remembered; it is taken up as the lines come that it is about.
+local function recall()
+  local ok, kept = pcall(vim.json.decode, vim.g.OutriggerPanel or '')
+  pending = { closed = {} }
+  if ok and type(kept) == 'table' then
+    for _, key in ipairs(type(kept.closed) == 'table' and kept.closed or {}) do
+      pending.closed[key] = true
+    end
+    pending.cursor = type(kept.cursor) == 'string' and kept.cursor or nil
+  end
+end
+
+--- The row of each thing that is drawn.
+---@return table<string, integer>
+local function rows_of_drawn()
+  local rows = {}
+  for row, line in ipairs(drawn) do
+    rows[line.key] = rows[line.key] or row
+  end
+  return rows
+end
+
+--- Closes the folds and places the cursor as remembered, for what is drawn by now.
+function M.take_up()
+  local window = buffer and vim.api.nvim_buf_is_loaded(buffer) and vim.fn.win_findbuf(buffer)[1]
+  if not window then
+    return
+  end
+  local rows = rows_of_drawn()
+  vim.api.nvim_win_call(window, function()
+    if pending.cursor and rows[pending.cursor] then
+      vim.api.nvim_win_set_cursor(0, { rows[pending.cursor], 0 })
+      pending.cursor = nil
+    end
+    -- Inner folds first: the line of an inner fold cannot be named once the outer one is closed.
+    local here = {}
+    for key in pairs(pending.closed) do
+      if rows[key] then
+        here[#here + 1] = { row = rows[key], key = key }
+      end
+    end
+    table.sort(here, function(a, b)
+      return a.row > b.row
+    end)
+    for _, fold in ipairs(here) do
+      if vim.fn.foldclosed(fold.row) ~= -1 or pcall(vim.cmd.foldclose, { range = { fold.row } }) then
+        pending.closed[fold.key] = nil
+      end
+    end
+  end)
 end
 
 function M.draw()
@@ -270,13 +374,16 @@ function M.draw()
   replace(vim.tbl_map(function(line)
     return line.text
   end, drawn))
-  local rows = {}
+  local rows = rows_of_drawn()
   vim.api.nvim_buf_clear_namespace(buffer, namespace, 0, -1)
   for row, line in ipairs(drawn) do
-    rows[line.key] = rows[line.key] or row
     if line.highlight then
       vim.api.nvim_buf_set_extmark(buffer, namespace, row - 1, 0, { line_hl_group = line.highlight })
     end
+  end
+  if next(pending.closed) ~= nil or pending.cursor then
+    -- Once Neovim has made the window's folds of the new lines.
+    vim.schedule(M.take_up)
   end
   for window, at in pairs(cursors) do
     local row = rows[at.key]
@@ -296,8 +403,7 @@ end
 --- For 'foldexpr'.
 ---@return string
 function M.fold_level()
-  local line = drawn[vim.v.lnum]
-  return line and line.level or '0'
+  return levels[vim.v.lnum] or '0'
 end
 
 ---@return outrigger.panel.Line?
@@ -368,8 +474,49 @@ local keys = {
     'cancel the run',
     function()
       local line = line_here()
-      if line and line.run and not line.run.over then
+      if line and line.run and (not line.run.over or line.run.status == 'interrupted') then
         runs.cancel(line.run)
+      end
+    end,
+  },
+  {
+    'p',
+    'pause the run, or let it go on',
+    function()
+      local line = line_here()
+      if line and line.run and not line.run.over then
+        runs.steer(line.run, { type = line.run.paused and 'goOn' or 'pause' })
+      end
+    end,
+  },
+  {
+    's',
+    'tell the agent something',
+    function()
+      local line = line_here()
+      if line and line.run and not line.run.over then
+        vim.cmd('Outrigger steer ' .. line.run.id)
+      end
+    end,
+  },
+  {
+    'R',
+    'resume the run',
+    function()
+      local line = line_here()
+      if line and line.run and line.run.status == 'interrupted' then
+        runs.resume(line.run.id)
+      end
+    end,
+  },
+  {
+    'X',
+    'revert the file, or all of the run; asks first',
+    function()
+      local line = line_here()
+      local client = line and line.run and client_of(line.run)
+      if line and client then
+        require('outrigger.undo').revert(client, line.run, line.path and { line.path } or nil)
       end
     end,
   },
@@ -418,7 +565,7 @@ end
 ---@param panel integer
 function M.attach(panel)
   buffer = panel
-  drawn = {}
+  drawn, levels = {}, {}
   vim.bo[panel].buftype = 'nofile'
   vim.bo[panel].bufhidden = 'hide'
   vim.bo[panel].buflisted = false
@@ -433,6 +580,14 @@ function M.attach(panel)
   local group = vim.api.nvim_create_augroup('outrigger.panel', {})
   vim.api.nvim_create_autocmd('DiagnosticChanged', { group = group, callback = schedule })
   vim.api.nvim_create_autocmd('BufWinEnter', { group = group, buffer = panel, callback = set_up_window })
+  vim.api.nvim_create_autocmd({ 'BufUnload', 'BufWinLeave', 'BufLeave', 'CursorMoved' }, {
+    group = group,
+    buffer = panel,
+    callback = M.remember,
+  })
+  -- A session is written by a command, or when Neovim ends.
+  vim.api.nvim_create_autocmd({ 'CmdlineLeave', 'VimLeavePre' }, { group = group, callback = M.remember })
+  recall()
   runs.listen('panel', schedule)
   questions.listen('panel', schedule)
   for _, window in ipairs(vim.fn.win_findbuf(panel)) do

@@ -6,7 +6,7 @@ local config = require('outrigger.config')
 
 local M = {}
 
----@type table<string, { question: table, client_id: integer }>
+---@type table<string, { question: outrigger.wire.Question, client_id: integer }>
 local open = {}
 ---@type table<string, table<string, fun()>> by question and view: closes the view
 local views = {}
@@ -26,7 +26,7 @@ local function changed()
 end
 
 --- Open questions, oldest first.
----@return table[]
+---@return outrigger.wire.Question[]
 function M.open()
   local list = {}
   for _, entry in pairs(open) do
@@ -42,7 +42,7 @@ function M.open()
 end
 
 ---@param id string
----@return table? question
+---@return outrigger.wire.Question? question
 ---@return vim.lsp.Client? client
 function M.get(id)
   local entry = open[id]
@@ -60,7 +60,7 @@ function M.view(id, name, close)
   views[id][name] = close
 end
 
----@param question table
+---@param question outrigger.wire.Question
 ---@return string
 function M.kind_of(question)
   return question.kind.kind
@@ -124,6 +124,7 @@ function M.opened(client_id, question)
     return
   end
   open[question.id] = { question = question, client_id = client_id }
+  require('outrigger.inline').draw()
   changed()
   if config.get().notify then
     vim.notify(('Outrigger asks: %s  (:Outrigger answer)'):format(M.headline(question)), vim.log.levels.WARN)
@@ -144,11 +145,15 @@ function M.resolved(id, state)
   open[id] = nil
   local closers = views[id] or {}
   views[id] = nil
+  -- Whether the user was looking at it; the text at its place is always there.
+  local seen = next(vim.tbl_filter(function(name)
+    return name ~= 'inline'
+  end, vim.tbl_keys(closers)))
   for _, close in pairs(closers) do
     close()
   end
   changed()
-  if state and state.state == 'answered' and state.by ~= 'Neovim' and config.get().notify and next(closers) then
+  if state and state.state == 'answered' and state.by ~= 'Neovim' and config.get().notify and seen then
     vim.notify(('Outrigger: %s was answered by %s'):format(M.headline(entry.question), state.by))
   end
 end
@@ -176,7 +181,7 @@ end
 
 --- Sends an answer.
 ---@param id string
----@param answer table
+---@param answer outrigger.wire.Answer
 ---@param done fun()?
 ---@param failed fun(err: table)? otherwise the error is told to the user
 function M.answer(id, answer, done, failed)

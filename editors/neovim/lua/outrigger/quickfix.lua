@@ -21,22 +21,35 @@ function M.findings()
   show('Outrigger: findings', vim.diagnostic.toqflist(found), 'no findings')
 end
 
---- The files that a run changed, each at its first changed line as it is now known.
----@param run outrigger.Run?
+--- What a hunk is, in a line.
+---@param hunk table
+local function summary(hunk)
+  local line = hunk.added[1] or hunk.removed[1] or ''
+  return ('+%d -%d  %s'):format(#hunk.added, #hunk.removed, vim.trim((line:gsub('%s+', ' '))))
+end
+
+--- What a run changed, each part at its line.
+---@param run { id: string, client_id: integer }
 function M.changes(run)
-  local client = run and vim.lsp.get_client_by_id(run.client_id)
-  local items = {}
-  if run and client then
-    for _, path in ipairs(run.order) do
-      local change = run.changes[path]
-      items[#items + 1] = {
-        filename = client_module.absolute(client, path),
-        lnum = 1,
-        text = ('+%d -%d'):format(change.added, change.removed),
-      }
-    end
+  local client = vim.lsp.get_client_by_id(run.client_id)
+  if not client then
+    return vim.notify('Outrigger: the sidecar of this run is gone', vim.log.levels.WARN)
   end
-  show('Outrigger: changes', items, 'no changes')
+  client_module.request(client, 'outrigger/run/changes', { runId = run.id }, function(result)
+    local items = {}
+    for _, file in ipairs(result.files) do
+      local filename = client_module.absolute(client, file.path)
+      if #file.hunks == 0 or file.kind == 'deleted' then
+        items[#items + 1] = { filename = filename, lnum = 1, text = file.kind }
+      else
+        for _, hunk in ipairs(file.hunks) do
+          -- 0-based; lines that only went leave the line after them.
+          items[#items + 1] = { filename = filename, lnum = hunk.newStart + 1, text = summary(hunk) }
+        end
+      end
+    end
+    show('Outrigger: changes', items, 'no changes')
+  end)
 end
 
 return M

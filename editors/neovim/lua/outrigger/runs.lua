@@ -9,18 +9,20 @@ local M = {}
 ---@field client_id integer
 ---@field prompt string
 ---@field status string as in PROTOCOL.md: queued, planning, executing, verifying, waiting, succeeded, failed, cancelled, interrupted
----@field waiting table? what is waited for: `for`, `detail`, `since`
----@field plan table[] items of title and state
+---@field waiting outrigger.wire.Waiting?
+---@field plan outrigger.wire.PlanItem[]
 ---@field changes table<string, table> by path: what the run made of it
 ---@field order string[] paths in the order of their first change
 ---@field new_findings integer findings that the run introduced, as last judged
+---@field gates table<string, outrigger.wire.GateReport> the latest report of each gate, without its findings
 ---@field tokens integer
 ---@field calls outrigger.Call[] the latest tool calls
 ---@field seq integer number of the last record seen
 ---@field started_at integer milliseconds since 1970
 ---@field over boolean
+---@field paused boolean? by the user
 ---@field outcome string?
----@field summary table?
+---@field summary outrigger.wire.Summary?
 
 ---@class outrigger.Call
 ---@field id string
@@ -66,6 +68,7 @@ local function known(client_id, id)
       changes = {},
       order = {},
       new_findings = 0,
+      gates = {},
       tokens = 0,
       calls = {},
       seq = 0,
@@ -108,6 +111,13 @@ local apply = {
     run.status = event.to
     run.waiting = event.waiting
   end,
+  steered = function(run, event)
+    if event.steer.type == 'pause' then
+      run.paused = true
+    elseif event.steer.type == 'goOn' then
+      run.paused = nil
+    end
+  end,
   resumed = function(run)
     run.over = false
     run.outcome = nil
@@ -130,6 +140,12 @@ local apply = {
   planUpdated = function(run, event)
     run.plan = event.items
   end,
+  gatesReported = function(run, event)
+    for _, report in ipairs(event.reports) do
+      -- The findings are diagnostics; kept here as well they would be held a second time for each run.
+      run.gates[report.gate] = vim.tbl_extend('force', report, { findings = {} })
+    end
+  end,
   gatesJudged = function(run, event)
     run.new_findings = event.verdict.newFindings or 0
   end,
@@ -150,6 +166,7 @@ local apply = {
     run.outcome = event.outcome
     run.summary = event.summary
     run.waiting = nil
+    run.paused = nil
   end,
 }
 
@@ -238,30 +255,53 @@ function M.recorded(client_id, run_id, record)
   end)
 end
 
+--- What a sidecar says of a run whose events this Neovim has not seen.
+---@param client_id integer
+---@param view outrigger.wire.RunView
+---@return outrigger.Run
+local function seen(client_id, view)
+  local run = known(client_id, view.runId)
+  if run.seq == 0 then
+    run.prompt = view.prompt
+    run.model = view.model
+    run.status = view.status
+    run.waiting = view.waiting
+    run.started_at = view.startedAt
+    run.plan = view.plan
+    run.new_findings = view.findings
+    run.transcript = view.transcript
+    run.over = view['end'] ~= nil or view.status == 'interrupted'
+    if view['end'] then
+      run.outcome = view['end'].outcome
+      run.summary = view['end'].summary
+    end
+    changed(run)
+  end
+  return run
+end
+
+--- A run that an earlier process did not end: it can be taken up or cancelled.
+---@param client_id integer
+---@param view outrigger.wire.RunView
+function M.interrupted(client_id, view)
+  local run = seen(client_id, view)
+  run.status, run.outcome, run.over, run.waiting = 'interrupted', 'interrupted', true, nil
+  changed(run)
+  if config.get().notify then
+    vim.notify(
+      ('Outrigger: a run was interrupted: %s  (:Outrigger resume, or cancel)'):format((run.prompt:gsub('\n.*', ''))),
+      vim.log.levels.WARN
+    )
+  end
+end
+
 --- A sidecar is there: learn what it knows already.
 ---@param client vim.lsp.Client
 function M.connected(client)
   local function ignore() end
   client_module.request(client, 'outrigger/run/list', vim.empty_dict(), function(result)
     for index = #result.runs, 1, -1 do
-      local view = result.runs[index]
-      local run = known(client.id, view.runId)
-      if run.seq == 0 then
-        run.prompt = view.prompt
-        run.model = view.model
-        run.status = view.status
-        run.waiting = view.waiting
-        run.started_at = view.startedAt
-        run.plan = view.plan
-        run.new_findings = view.findings
-        run.transcript = view.transcript
-        run.over = view['end'] ~= nil
-        if view['end'] then
-          run.outcome = view['end'].outcome
-          run.summary = view['end'].summary
-        end
-        changed(run)
-      end
+      seen(client.id, result.runs[index])
     end
   end, ignore)
   require('outrigger.questions').fetch(client)
@@ -369,6 +409,26 @@ function M.resume(run_id)
   end)
 end
 
+--- Runs that can be taken up again.
+---@return outrigger.Run[]
+function M.interrupted_runs()
+  return vim.tbl_filter(function(run)
+    return run.status == 'interrupted'
+  end, M.all())
+end
+
+--- A word to a run that is under way.
+---@param run outrigger.Run
+---@param steer outrigger.wire.Steer
+---@param done fun()?
+function M.steer(run, steer, done)
+  local client = vim.lsp.get_client_by_id(run.client_id)
+  if not client then
+    return vim.notify('Outrigger: the sidecar of this run is gone', vim.log.levels.WARN)
+  end
+  client_module.request(client, 'outrigger/run/steer', { runId = run.id, steer = steer }, done)
+end
+
 --- For a statusline.
 ---@return string
 function M.statusline()
@@ -380,7 +440,7 @@ function M.statusline()
   local parts = {}
   if #unfinished == 1 then
     local run = unfinished[1]
-    local what = run.status
+    local what = run.paused and 'paused' or run.status
     if run.waiting and run.waiting['for'] ~= 'you' and run.waiting.detail ~= '' then
       what = what .. ': ' .. run.waiting.detail
     end

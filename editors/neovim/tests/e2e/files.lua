@@ -66,52 +66,90 @@ for _, row in ipairs({
   end)
 end
 
-t.test('options that touch writing: autoread, hidden, undofile, swapfile, backup, either way', function()
-  local defaults = {}
-  for _, name in ipairs({ 'autoread', 'hidden', 'undofile', 'swapfile', 'backup', 'autowriteall' }) do
-    defaults[name] = vim.o[name]
+--- Options that touch writing and reading again, each either way, and a plugin that saves by itself.
+local SWITCHES = { 'autoread', 'autowrite', 'hidden', 'swapfile', 'undofile', 'backup', 'autosave' }
+
+--- Sets the options as the bits of a number say, and gives what takes that back.
+local function with_switches(bits)
+  local before, autosave = {}, nil
+  for index, name in ipairs(SWITCHES) do
+    local on = bit.band(bits, bit.lshift(1, index - 1)) ~= 0
+    if name ~= 'autosave' then
+      before[name] = vim.o[name]
+      vim.o[name] = on
+    elseif on then
+      autosave = vim.api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI', 'InsertLeave', 'FocusLost' }, {
+        nested = true,
+        callback = function()
+          vim.cmd('silent! wall')
+        end,
+      })
+    end
   end
-  local folder = t.folder()
-  vim.o.directory, vim.o.undodir, vim.o.backupdir = folder .. '//', folder, folder
-  for _, value in ipairs({ true, false }) do
-    for name in pairs(defaults) do
+  return function()
+    for name, value in pairs(before) do
       vim.o[name] = value
     end
-    local _, buffer, path = run_on(
-      'text.txt',
-      'eins\nzwei\n',
-      edit('text.txt', 'zwei', 'ZWEI'),
-      function(project, buffer)
-        -- In the background, and not in any window.
-        vim.bo[buffer].bufhidden = 'hide'
-        vim.cmd.edit(project.root .. '/src/lib.rs')
+    if autosave then
+      vim.api.nvim_del_autocmd(autosave)
+    end
+  end
+end
+
+t.test(
+  'options that touch writing, all 128 ways: the buffer and the file are the same, nothing typed is lost',
+  function()
+    local folder = t.folder()
+    vim.o.directory, vim.o.undodir, vim.o.backupdir = folder .. '//', folder, folder
+    local project = p.new({ ['src/lib.rs'] = '' })
+    p.enter(project)
+    p.open(project, 'src/lib.rs')
+    vim.o.updatecount = 1
+    for bits = 0, 2 ^ #SWITCHES - 1 do
+      w.reset()
+      local name = ('text-%d.txt'):format(bits)
+      local path = project.root .. '/' .. name
+      local before = ''
+      for line = 1, 12 do
+        before = before .. 'Zeile ' .. line .. '\n'
       end
-    )
-    t.equal('succeeded', (w.ended()))
-    t.equal('eins\nZWEI\n', t.read(path))
-    t.equal('eins\nZWEI\n', w.text(buffer))
-    w.no_file_changed_on_disk()
+      t.write(path, before)
+      local take_back = with_switches(bits)
+      local buffer = p.open(project, name)
+      vim.api.nvim_buf_set_mark(buffer, 'm', 11, 3, {})
+      -- Typed and, unless a plugin does it, not saved.
+      w.type_keys('ggO<C-u>meins 漢字<Esc>')
+      if vim.o.hidden then
+        -- In the background, in no window.
+        vim.cmd.edit(project.root .. '/src/lib.rs')
+      else
+        vim.cmd('split ' .. vim.fn.fnameescape(project.root .. '/src/lib.rs'))
+      end
+      local model = p.script(project, 'matrix-' .. bits, {
+        p.call('c1', 'read', { path = name }),
+        p.call('c2', 'edit', { path = name, edits = { { old = 'Zeile 8\n', new = 'ZEILE 8\nund neu\n' } } }),
+        p.say('Fertig.'),
+      })
+      vim.cmd('Outrigger run ++model=' .. model .. ' los')
+      t.equal('succeeded', (w.ended()), name)
+      local mine = 'meins 漢字\n' .. before
+      local expected = mine:gsub('Zeile 8\n', 'ZEILE 8\nund neu\n')
+      t.equal(expected, t.read(path), name)
+      t.equal(expected, w.text(buffer), name)
+      t.equal(false, vim.bo[buffer].modified, name)
+      t.equal({ 13, 3 }, vim.api.nvim_buf_get_mark(buffer, 'm'), name)
+      w.no_file_changed_on_disk()
+      vim.api.nvim_buf_call(buffer, function()
+        vim.cmd('silent undo')
+      end)
+      t.equal(mine, w.text(buffer), name .. ': the change is one step of undo')
+      take_back()
+      vim.cmd('silent! only')
+      vim.cmd('silent! bwipeout! ' .. buffer)
+    end
     p.leave()
   end
-  for name, value in pairs(defaults) do
-    vim.o[name] = value
-  end
-end)
-
-t.test('a plugin that saves after each change does no harm', function()
-  local autocmd = vim.api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI' }, {
-    callback = function()
-      vim.cmd('silent! update')
-    end,
-  })
-  local _, buffer, path = run_on('text.txt', 'eins\nzwei\n', edit('text.txt', 'zwei', 'ZWEI'))
-  t.equal('succeeded', (w.ended()))
-  vim.api.nvim_del_autocmd(autocmd)
-  t.equal('eins\nZWEI\n', t.read(path))
-  t.equal('eins\nZWEI\n', w.text(buffer))
-  w.no_file_changed_on_disk()
-  p.leave()
-end)
+)
 
 t.test('a file that someone else changed on disk while it is open here: theirs is what the agent reads', function()
   local _, buffer, path = run_on('text.txt', 'eins\nzwei\n', {
