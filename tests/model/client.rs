@@ -191,6 +191,50 @@ async fn every_recorded_error_is_right_through_the_client_on_each_wire() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What a script says by reference to a recorded error is what a server that sends it comes to.
+#[tokio::test]
+async fn a_recorded_error_fails_the_same_in_process_and_as_wire_bytes() {
+    if std::env::var_os("OUTRIGGER_PROVIDER_ERRORS").is_some() {
+        // Scripts refer to the recorded errors that are compiled in.
+        return;
+    }
+    let rows = rows();
+    let faults: Vec<String> = rows
+        .iter()
+        .map(|row| format!(r#"{{"fault":{{"ref":"{}"}}}}"#, row.id))
+        .collect();
+    let script = format!("{{\"script\":1}}\n{}", faults.join("\n"));
+    let scripted = outrigger::model::Models::new(outrigger::model::ModelsConfig::default())
+        .with_script("faults", script);
+    let answers: Vec<Answer> = rows
+        .iter()
+        .map(|row| replayed(Wire::OpenAi, row.stage, row.status, &row.body))
+        .collect();
+    let server = Server::start(answers).await;
+    let models = server.models(Wire::OpenAi);
+    let kind = |result: Result<ModelTurn, ModelFailure>| match result {
+        Ok(turn) => {
+            assert_eq!(turn.stop, StopReason::MaxTokens, "{turn:?}");
+            (ModelErrorKind::MaxOutput, None)
+        }
+        Err(failure) => (failure.kind, failure.tokens),
+    };
+    for row in &rows {
+        let in_process = scripted
+            .call(
+                &run("r"),
+                request("scripted:faults", "go"),
+                &tools(),
+                |_| {},
+            )
+            .await;
+        let on_the_wire = models
+            .call(&run("r"), request("test/m-1", "go"), &tools(), |_| {})
+            .await;
+        assert_eq!(kind(in_process), kind(on_the_wire), "{}", row.id);
+    }
+}
+
 /// The error as a server would send it: by status and body, by an event inside a stream, or by the reason to stop.
 fn replayed(wire: Wire, stage: Stage, status: Option<u16>, body: &str) -> Answer {
     if let Some(status) = status.filter(|status| *status >= 400) {
@@ -204,6 +248,8 @@ fn replayed(wire: Wire, stage: Stage, status: Option<u16>, body: &str) -> Answer
                 "/choices/0/finish_reason",
                 "/candidates/0/finishReason",
                 "/finish_reason",
+                "/delta/stop_reason",
+                "/promptFeedback/blockReason",
             ];
             paths.iter().find_map(|path| body.pointer(path)?.as_str())
         });

@@ -11,7 +11,7 @@ use outrigger::kernel::conversation::{
 };
 use outrigger::kernel::ids::ToolCallId;
 use outrigger::model::clocks::Clocks;
-use outrigger::model::endpoint::ProviderSettings;
+use outrigger::model::endpoint::{Environment, ProviderSettings};
 use outrigger::model::http::{Clients, Place, Transport};
 use outrigger::model::secret::Secret;
 use outrigger::model::wire::Wire;
@@ -487,6 +487,26 @@ async fn a_real_model_streams_calls_a_tool_overflows_and_stops_when_dropped() {
             counts.actual.unwrap() > 4096 && counts.limit == Some(4096),
             "{wire:?}: {counts:?}"
         );
+
+        // The same as a server that is known by name: it says its window, and its own tokenizer counts before it is asked.
+        if wire == Wire::OpenAi {
+            let known = Models::new(ModelsConfig {
+                environment: Environment::from([
+                    ("LLAMACPP_BASE_URL", server.url("/v1").as_str()),
+                    ("LLAMACPP_API_KEY", KEY),
+                ]),
+                ..ModelsConfig::default()
+            });
+            let same = request("llamacpp/m", &"word ".repeat(6000));
+            let foreseen = known.call(&run("r"), same, &[], |_| {}).await.unwrap_err();
+            assert_eq!(foreseen.status, None, "it was not sent: {foreseen:?}");
+            let foretold = foreseen.tokens.unwrap();
+            assert_eq!(foretold.limit, Some(4096));
+            // The server's count may differ by the beginning-of-text mark.
+            let difference = foretold.actual.unwrap().abs_diff(counts.actual.unwrap());
+            assert!(difference <= 2, "{foretold:?} {counts:?}");
+            assert_eq!(known.context_window("llamacpp/m"), Some(4096));
+        }
 
         // A wrong key.
         let stranger = server.models(&wires, "another-key");

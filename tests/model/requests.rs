@@ -585,3 +585,62 @@ fn the_net_is_reached_through_what_the_user_says() {
     let problem = client(file, Place::REMOTE).unwrap_err();
     assert!(problem.contains("no/such/file.pem"), "{problem}");
 }
+
+#[tokio::test]
+async fn a_server_on_this_machine_says_its_window_and_counts_with_its_own_tokenizer() {
+    let tokens = |count: usize| Answer::json(200, json!({ "tokens": vec![7; count] }).to_string());
+    let props = Answer::json(
+        200,
+        r#"{"default_generation_settings":{"n_ctx":512},"total_slots":1}"#,
+    );
+    let prompt = Answer::json(200, r#"{"prompt":"<|im_start|>…"}"#);
+    let answer = Answer::stream(
+        "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\ndata: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+    );
+    let server = Server::start(vec![
+        props,
+        prompt.clone(),
+        tokens(600),
+        prompt,
+        tokens(480),
+        answer,
+    ])
+    .await;
+    let url = format!("{}/v1", server.base_url);
+    let models = Models::new(ModelsConfig {
+        environment: Environment::from([("LLAMACPP_BASE_URL", url.as_str())]),
+        ..ModelsConfig::default()
+    });
+    let long = "word ".repeat(400);
+    let failure = models
+        .call(&run("r"), request("llamacpp/m", &long), &tools(), |_| {})
+        .await
+        .unwrap_err();
+    assert_eq!(failure.kind, ModelErrorKind::PromptTooLong, "{failure:?}");
+    let counted = failure.tokens.unwrap();
+    assert_eq!((counted.actual, counted.limit), (Some(600), Some(512)));
+    assert_eq!(models.context_window("llamacpp/m"), Some(512));
+    let turn = models
+        .call(&run("r"), request("llamacpp/m", &long), &tools(), |_| {})
+        .await
+        .unwrap();
+    assert_eq!(turn.text(), "Hi");
+    let paths: Vec<String> = server
+        .received
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|received| received.path.clone())
+        .collect();
+    assert_eq!(
+        paths,
+        [
+            "/props",
+            "/apply-template",
+            "/tokenize",
+            "/apply-template",
+            "/tokenize",
+            "/v1/chat/completions"
+        ]
+    );
+}
