@@ -13,6 +13,7 @@ export interface ClientRequests {
   "outrigger/run/changes": { params: RunChangesParams; result: RunChangesResult };
   "outrigger/run/diff": { params: RunDiffParams; result: RunDiffResult };
   "outrigger/run/revert": { params: RunRevertParams; result: RunRevertResult };
+  "outrigger/task/clean": { params: TaskCleanParams; result: TaskCleanResult };
   "outrigger/run/list": { params: RunListParams; result: RunListResult };
   "outrigger/run/events": { params: RunEventsParams; result: RunEventsResult };
   "outrigger/question/list": { params: QuestionListParams; result: QuestionListResult };
@@ -954,6 +955,11 @@ export type RevertOutcome =
   | "merged"
   /** Nothing had to be done. */
   | "alreadyAsBefore"
+  /**
+   * As it was before, although it had been edited since: cleaning was forced. A revert of `revertId` brings the edits
+   * back.
+   */
+  | "overruled"
   /** Not touched: see `reason`. */
   | "left"
   /** It could not be done: see `reason`. The file is as it was. */
@@ -1470,6 +1476,25 @@ export interface Summary {
   toolCalls: number;
   usage: Usage;
   verification: Verification;
+}
+
+/** `outrigger/task/clean` */
+export interface TaskCleanParams {
+  /** Files that were edited since become what they were before the runs, too. */
+  force?: boolean;
+  /** Only say what would be done. */
+  preview?: boolean;
+  /** Runs that have ended without success. */
+  runIds: Array<RunId>;
+}
+
+export interface TaskCleanResult {
+  /** By path. */
+  files: Array<RevertedFile>;
+  /** As of a revert. */
+  revertId?: RunId | null;
+  /** The runs that were cleaned up after. */
+  runIds: Array<RunId>;
 }
 
 /** A text file as it is now: the open document's text where there is one, else the disk's. */
