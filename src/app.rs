@@ -5,6 +5,7 @@
 //! clients may subscribe at once.
 
 mod actor;
+mod clean;
 mod clock;
 mod gather;
 pub mod list;
@@ -52,7 +53,8 @@ pub use crate::store::mask::Mask;
 pub use crate::store::overview::Overview;
 pub use crate::store::state_dir::log_folder;
 pub use crate::workspace::ledger::Change;
-pub use crate::workspace::revert::{FileChangeKind, FileRevert, RevertReport};
+pub use crate::workspace::revert::{EditedSince, FileChangeKind, FileRevert, RevertReport};
+pub use clean::{Clean, CleanError};
 pub use clock::time_of_day;
 pub use undo::{ChangeSide, ChangedFile, Undo, UndoError, Undone};
 

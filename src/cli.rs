@@ -11,18 +11,22 @@ use clap::Subcommand;
 
 mod ask;
 mod attend;
+mod clean;
 mod client;
 mod config;
 mod demo;
+mod diff;
 mod follow;
 pub mod logging;
 mod models;
 mod output;
 mod protocol;
+mod revert;
 mod run;
 mod runs;
 mod shell;
 mod show;
+mod undone;
 mod view;
 mod words;
 mod workspace;
@@ -39,6 +43,9 @@ pub enum Command {
     Answer(run::AnswerArguments),
     Runs(runs::RunsArguments),
     Show(show::Arguments),
+    Diff(diff::Arguments),
+    Revert(revert::Arguments),
+    Clean(clean::Arguments),
     Follow(follow::FollowArguments),
     Cancel(follow::CancelArguments),
     Questions(runs::QuestionsArguments),
@@ -66,6 +73,9 @@ pub fn run(command: Command, open: &Open, whole: clap::Command) -> anyhow::Resul
         Command::Follow(arguments) => with_runtime(follow::follow(arguments, open)),
         Command::Cancel(arguments) => with_runtime(follow::cancel(arguments, open)),
         Command::Show(arguments) => with_runtime(show::show(&arguments, open)),
+        Command::Diff(arguments) => with_runtime(diff::diff(&arguments, open)),
+        Command::Revert(arguments) => with_runtime(revert::revert(&arguments, open)),
+        Command::Clean(arguments) => with_runtime(clean::clean(&arguments, open)),
         Command::Models(arguments) => with_runtime(models::models(&arguments, open)),
         Command::Config(arguments) => config::run(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments, whole),

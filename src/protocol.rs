@@ -27,6 +27,7 @@ pub mod method {
     pub const RUN_REVERT: &str = "outrigger/run/revert";
     pub const RUN_LIST: &str = "outrigger/run/list";
     pub const RUN_EVENTS: &str = "outrigger/run/events";
+    pub const TASK_CLEAN: &str = "outrigger/task/clean";
     pub const QUESTION_LIST: &str = "outrigger/question/list";
     pub const QUESTION_ANSWER: &str = "outrigger/question/answer";
     pub const DOCUMENT_READ: &str = "outrigger/document/read";

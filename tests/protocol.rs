@@ -223,6 +223,8 @@ fn read_back(kind: &str, value: &Value) -> Result<Value, String> {
         "Record" => through::<Record>(value),
         "RunEvent" => through::<RunEvent>(value),
         "Steer" => through::<Steer>(value),
+        "TaskCleanParams" => through::<change::CleanParams>(value),
+        "TaskCleanResult" => through::<change::CleanResult>(value),
         "QuestionListParams" => through::<question::ListParams>(value),
         "QuestionListResult" => through::<question::ListResult>(value),
         "QuestionAnswerParams" => through::<question::AnswerParams>(value),

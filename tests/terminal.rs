@@ -538,3 +538,199 @@ fn shells_and_man_know_every_command() {
         );
     }
 }
+
+/// Two steps on one file, and one that makes another.
+fn three_steps() -> [Value; 5] {
+    let edit = |id: &str, old: &str, new: &str| {
+        let edits = json!([{ "old": old, "new": new }]);
+        tool(id, "edit", json!({ "path": "a.txt", "edits": edits }))
+    };
+    [
+        tool("s1", "read", json!({ "path": "a.txt" })),
+        edit("s2", "one", "1"),
+        edit("s3", "nine", "9"),
+        tool(
+            "s4",
+            "write",
+            json!({ "path": "sub/é.txt", "content": "new\n" }),
+        ),
+        done(&["was created"]),
+    ]
+}
+
+const NINE: &str = "one\n2\n3\n4\n5\n6\n7\n8\nnine\r\n";
+
+#[test]
+fn what_a_run_did_is_shown_as_a_patch_and_taken_back() {
+    let workspace = Workspace::new(&three_steps());
+    let file = |name: &str| fs::read_to_string(workspace.project().join(name)).ok();
+    fs::write(workspace.project().join("a.txt"), NINE).unwrap();
+    workspace.run(&["number them"]).with_code(5);
+    let after = NINE.replace("one", "1").replace("nine", "9");
+    assert_eq!(file("a.txt"), Some(after.clone()));
+
+    let patch = workspace.outrigger(&["diff", "last"]);
+    patch.with_code(0).says("-nine\r\n+9\r\n");
+    let checked = Command::new("git")
+        .args(["apply", "--reverse", "--check", "-"])
+        .current_dir(workspace.project())
+        .stdin(Stdio::piped())
+        .spawn()
+        .and_then(|mut git| {
+            std::io::Write::write_all(&mut git.stdin.take().unwrap(), patch.text.as_bytes())?;
+            git.wait()
+        });
+    assert!(checked.unwrap().success(), "{}", patch.text);
+    workspace
+        .outrigger(&["diff", "last", "--list"])
+        .with_code(0)
+        .says("a.txt  edited, 2 hunks, +2 -2\n    step 1  edit a.txt\n    step 2  edit a.txt\n")
+        .says("sub/é.txt  created");
+
+    // Looking touches nothing, and neither does being unable to ask.
+    let look = workspace.outrigger(&["revert", "last", "--dry-run"]);
+    look.with_code(0)
+        .says("a.txt  will be restored")
+        .says("sub/é.txt  will be removed");
+    let unasked = workspace.outrigger(&["revert", "last"]);
+    assert!(
+        unasked.with_code(1).errors.contains("--yes"),
+        "{}",
+        unasked.errors
+    );
+    assert_eq!(file("a.txt"), Some(after.clone()));
+
+    let step = workspace.outrigger(&["revert", "last", "--step", "2", "--yes"]);
+    step.with_code(0).says("a.txt  restored");
+    assert_eq!(file("a.txt"), Some(after.replace('9', "nine")));
+    let all = workspace.outrigger(&["revert", "last", "--yes"]);
+    all.with_code(0).says("sub/é.txt  removed");
+    assert_eq!(
+        (file("a.txt"), file("sub/é.txt")),
+        (Some(NINE.to_owned()), None)
+    );
+
+    // A revert is taken back by its own name, or the beginning of it.
+    let name = all.text.trim_end().rsplit(' ').next().unwrap().to_owned();
+    let back = workspace.outrigger(&["revert", &name[..name.len() - 1], "--yes"]);
+    back.with_code(0).says("a.txt  restored");
+    assert_eq!(file("sub/é.txt"), Some("new\n".to_owned()));
+}
+
+#[test]
+fn a_file_or_a_hunk_is_taken_back_alone_and_what_was_edited_since_is_left() {
+    let workspace = Workspace::new(&three_steps());
+    let path = workspace.project().join("a.txt");
+    let a = || fs::read_to_string(&path).unwrap();
+    fs::write(&path, NINE).unwrap();
+    workspace.run(&["number them"]).with_code(5);
+    fs::write(workspace.project().join("sub/é.txt"), "mine\n").unwrap();
+    let both = workspace.outrigger(&["revert", "last", "--dry-run"]);
+    both.with_code(1)
+        .says("sub/é.txt  left as it is: it was created by the run");
+    let hunk = workspace.outrigger(&["revert", "last", "./a.txt", "--hunks", "1", "-y"]);
+    hunk.with_code(0).says("a.txt  restored");
+    assert_eq!(a(), NINE.replace("nine", "9"));
+    let file = workspace.outrigger(&["revert", "last", "a.txt", "-y"]);
+    file.with_code(0).says("a.txt  merged");
+    assert_eq!(a(), NINE);
+    let rows: [(&[&str], i32, &str); 5] = [
+        (
+            &["revert", "last", "other.txt"],
+            1,
+            "did not change other.txt",
+        ),
+        (&["revert", "last", "../x"], 1, "outside the workspace"),
+        (&["revert", "last", "--step", "7"], 1, "numbers them"),
+        (&["revert", "nope"], 1, "there is no run `nope`"),
+        (&["diff", "nope"], 1, "there is no run `nope`"),
+    ];
+    for (arguments, code, why) in rows {
+        let ended = workspace.outrigger(arguments);
+        assert!(
+            ended.with_code(code).errors.contains(why),
+            "{}",
+            ended.errors
+        );
+    }
+    assert_eq!(
+        fs::read_to_string(workspace.project().join("sub/é.txt")).unwrap(),
+        "mine\n"
+    );
+}
+
+#[test]
+fn what_failed_runs_left_is_cleaned_up_and_later_edits_only_by_force() {
+    let workspace = Workspace::new(&[
+        tool(
+            "w1",
+            "write",
+            json!({ "path": "made.txt", "content": "run\n" }),
+        ),
+        tool(
+            "w2",
+            "write",
+            json!({ "path": "é/left.txt", "content": "run\n" }),
+        ),
+        json!({ "fault": { "http": 401 } }),
+    ]);
+    let file = |name: &str| fs::read_to_string(workspace.project().join(name)).ok();
+    // It waits for a word about the model that cannot be reached; it is given up.
+    workspace.run(&["make two files"]).with_code(6);
+    let early = workspace.outrigger(&["clean", "last"]);
+    assert!(
+        early.with_code(1).errors.contains("has not ended"),
+        "{}",
+        early.errors
+    );
+    let question = workspace.outrigger(&["questions", "--json"]);
+    let question: Value = serde_json::from_str(&question.text).unwrap();
+    let question = question[0]["id"].as_str().unwrap().to_owned();
+    workspace
+        .outrigger(&["answer", &question, "giveUp"])
+        .with_code(1);
+    fs::write(workspace.project().join("made.txt"), "run\nand mine\n").unwrap();
+
+    let look = workspace.outrigger(&["clean", "last", "--dry-run"]);
+    look.with_code(1)
+        .says("made.txt  left as it is: it was created by the run and has been edited since")
+        .says("é/left.txt  will be removed");
+    assert_eq!(file("é/left.txt"), Some("run\n".to_owned()));
+    let unasked = workspace.outrigger(&["clean", "last"]);
+    assert!(
+        unasked.with_code(1).errors.contains("--force"),
+        "{}",
+        unasked.errors
+    );
+    assert_eq!(file("é/left.txt"), Some("run\n".to_owned()));
+
+    let forced = workspace.outrigger(&["clean", "last", "--force"]);
+    forced
+        .with_code(0)
+        .says("made.txt  overruled")
+        .says("é/left.txt  removed");
+    assert_eq!(
+        (file("made.txt"), workspace.project().join("é").exists()),
+        (None, false)
+    );
+    // What was not the run's is kept all the same.
+    let name = forced.text.trim_end().rsplit(' ').next().unwrap();
+    workspace.outrigger(&["revert", name, "-y"]).with_code(0);
+    assert_eq!(file("made.txt"), Some("run\nand mine\n".to_owned()));
+}
+
+#[test]
+fn a_run_that_succeeded_is_not_cleaned_up() {
+    let workspace = Workspace::new(&[
+        tool("w1", "write", json!({ "path": "a", "content": "x\n" })),
+        done(&[]),
+    ]);
+    workspace.run(&["make it"]).with_code(5);
+    let ended = workspace.outrigger(&["clean", "last", "--force"]);
+    assert!(
+        ended.with_code(1).errors.contains("has succeeded"),
+        "{}",
+        ended.errors
+    );
+    assert!(workspace.project().join("a").exists());
+}

@@ -14,18 +14,20 @@ use crate::kernel::path::RelPath;
 use crate::kernel::question::Hunk;
 use crate::workspace::decode;
 use crate::workspace::ledger::{Change, ChangeState, Ledger, LedgerError, Why};
-use crate::workspace::revert::{FileChange, RevertReport, RevertStep, Selection};
+use crate::workspace::revert::{EditedSince, FileChange, RevertReport, RevertStep, Selection};
 
-/// What shall be taken back of a run: all of it, or less.
+/// What shall be taken back of runs: all of it, or less.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undo {
-    pub run: RunId,
+    /// Taken together, whatever others did in between.
+    pub runs: Vec<RunId>,
     /// Only what this step did.
     pub step: Option<String>,
     /// Only these files; empty: all.
     pub paths: Vec<RelPath>,
     /// Only these hunks of the one file in `paths`; empty: all.
     pub hunks: Vec<u32>,
+    pub edited_since: EditedSince,
     /// Only look what would be done.
     pub preview: bool,
 }
@@ -35,6 +37,20 @@ pub struct Undo {
 pub enum ChangeSide {
     Before,
     After,
+}
+
+impl Undo {
+    /// All that these runs did, and no more than that.
+    pub fn all_of(runs: Vec<RunId>) -> Self {
+        Self {
+            runs,
+            step: None,
+            paths: Vec::new(),
+            hunks: Vec::new(),
+            edited_since: EditedSince::Leave,
+            preview: false,
+        }
+    }
 }
 
 /// What was taken back, or would be.
@@ -74,7 +90,7 @@ impl App {
     /// # Errors
     /// There is no such run, or the ledger cannot be read.
     pub async fn changes(&self, run: RunId) -> Result<Vec<ChangedFile>, UndoError> {
-        self.read_ledger(run, |ledger, selection| {
+        self.read_ledger(vec![run], |ledger, selection| {
             let files = ledger.file_changes(selection)?.into_iter();
             Ok(files
                 .map(|file| ChangedFile {
@@ -119,7 +135,7 @@ impl App {
     /// # Errors
     /// As [`Self::changes`].
     pub async fn diff(&self, run: RunId) -> Result<String, UndoError> {
-        self.read_ledger(run, Ledger::patch).await
+        self.read_ledger(vec![run], Ledger::patch).await
     }
 
     /// Takes back what a run did. Once begun it is done to its end, whether or not the caller waits.
@@ -141,7 +157,7 @@ impl App {
         let preview = undo.preview;
         let (workspace, seen) = (Arc::clone(&self.workspace), Arc::clone(&overlay));
         let steps: Vec<RevertStep> = self
-            .read_ledger(undo.run.clone(), move |ledger, _| {
+            .read_ledger(undo.runs.clone(), move |ledger, _| {
                 let mut steps = Vec::new();
                 for selection in selections(undo) {
                     steps.extend(workspace.plan_revert(ledger, &selection, &seen)?);
@@ -211,33 +227,53 @@ impl App {
         documents.await.unwrap_or_default()
     }
 
-    /// Reads the ledger about a run, with what was left open of it settled.
+    /// Names in the ledger, oldest first: of runs, and of what was taken back.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn recorded(&self) -> Result<Vec<RunId>, LedgerError> {
+        let mut names: Vec<RunId> = Vec::new();
+        for change in self.ledger.changes()? {
+            if !names.contains(&change.run) {
+                names.push(change.run);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Reads the ledger about runs, with what was left open of them settled.
     async fn read_ledger<T: Send + 'static>(
         &self,
-        run: RunId,
+        runs: Vec<RunId>,
         read: impl FnOnce(&Ledger, &Selection) -> Result<T, LedgerError> + Send + 'static,
     ) -> Result<T, UndoError> {
         let overlay = self.overlay().await;
-        let wanted = run.clone();
+        let wanted = runs.clone();
         let state = self.look(move |state| {
-            let run = state.runs.get(&wanted)?;
-            Some(run.ended.is_none() && !run.parked)
+            let works = |run: &RunId| {
+                let run = state.runs.get(run)?;
+                Some(run.ended.is_none() && !run.parked)
+            };
+            wanted.iter().map(works).collect::<Vec<_>>()
         });
-        let works = state.await.ok().flatten();
+        let works = state.await.unwrap_or_default();
         let app = self.clone();
         let done = tokio::task::spawn_blocking(move || {
-            let mut changes = app.ledger.changes()?;
-            changes.retain(|change| change.run == run);
-            let has_transcript = app.transcript(&run).is_some_and(|path| path.exists());
-            if changes.is_empty() && works.is_none() && !has_transcript {
-                return Err(UndoError::UnknownRun(run));
-            }
-            // A change of a run that works may be under way at this moment.
-            if works != Some(true) {
-                app.settle_open(&changes, &overlay)?;
+            let all = app.ledger.changes()?;
+            for (run, works) in runs.iter().zip(works) {
+                let changes = all.iter().filter(|change| change.run == *run);
+                let changes: Vec<&Change> = changes.collect();
+                let has_transcript = app.transcript(run).is_some_and(|path| path.exists());
+                if changes.is_empty() && works.is_none() && !has_transcript {
+                    return Err(UndoError::UnknownRun(run.clone()));
+                }
+                // A change of a run that works may be under way at this moment.
+                if works != Some(true) {
+                    app.settle_open(&changes, &overlay)?;
+                }
             }
             let selection = Selection {
-                runs: vec![run],
+                runs,
                 ..Selection::default()
             };
             Ok(read(&app.ledger, &selection)?)
@@ -248,7 +284,7 @@ impl App {
 
     /// Changes whose end was not seen (the run was stopped in the middle, the editor did not answer) are told by what is
     /// there now, unsaved text included. What is neither stays open.
-    fn settle_open(&self, changes: &[Change], overlay: &Overlay) -> Result<(), LedgerError> {
+    fn settle_open(&self, changes: &[&Change], overlay: &Overlay) -> Result<(), LedgerError> {
         for change in changes {
             if change.state != ChangeState::Begun {
                 continue;
@@ -279,10 +315,11 @@ fn settled(change: &Change, now: &FileNow) -> Option<ChangeState> {
 
 fn selections(undo: Undo) -> Vec<Selection> {
     let all = Selection {
-        runs: vec![undo.run],
+        runs: undo.runs,
         step: undo.step,
         path: None,
         hunks: undo.hunks,
+        edited_since: undo.edited_since,
     };
     if undo.paths.is_empty() {
         return vec![all];
@@ -374,17 +411,18 @@ mod tests {
     fn each_file_is_selected_once() {
         let path = |text: &str| RelPath::parse(text).unwrap();
         let undo = |paths: &[&str]| Undo {
-            run: RunId::new("r"),
             step: Some("c1".into()),
             paths: paths.iter().map(|text| path(text)).collect(),
             hunks: vec![1],
             preview: true,
+            ..Undo::all_of(vec![RunId::new("r")])
         };
         let all = Selection {
             runs: vec![RunId::new("r")],
             step: Some("c1".into()),
             path: None,
             hunks: vec![1],
+            ..Selection::default()
         };
         let only = |text| Selection {
             path: Some(path(text)),

@@ -64,6 +64,21 @@ pub fn find_run(app: &App, meant: &str) -> anyhow::Result<RunId> {
     choose(&run_names(app), meant).map(RunId::new)
 }
 
+/// As [`find_run`], and what was taken back by the name that it was given.
+///
+/// # Errors
+/// None is meant, or several.
+pub fn find_recorded(app: &App, meant: &str) -> anyhow::Result<RunId> {
+    let mut names = run_names(app);
+    if meant != "last" {
+        let recorded = app.recorded().context("failed to find the run")?;
+        names.extend(recorded.into_iter().map(|run| run.to_string()));
+        names.sort();
+        names.dedup();
+    }
+    choose(&names, meant).map(RunId::new)
+}
+
 /// All runs of which there is a transcript, in the order in which they were started.
 pub fn run_names(app: &App) -> Vec<String> {
     let any = app.transcript(&RunId::new("any"));
@@ -88,6 +103,9 @@ fn choose(names: &[String], meant: &str) -> anyhow::Result<String> {
         let last = names.last().cloned();
         return last.context("there is no run yet in this workspace");
     }
+    if let Some(name) = names.iter().find(|name| *name == meant) {
+        return Ok(name.clone());
+    }
     let mut found = names.iter().filter(|name| name.starts_with(meant));
     match (found.next(), found.next()) {
         (Some(name), None) => Ok(name.clone()),
@@ -104,11 +122,12 @@ mod tests {
 
     #[test]
     fn a_run_is_meant_by_id_by_beginning_or_as_the_last() {
-        let names = ["ra1", "ra2", "rb"].map(str::to_owned);
+        let names = ["ra", "ra1", "ra2", "rb"].map(str::to_owned);
         let rows = [
             ("ra1", Some("ra1")),
             ("rb", Some("rb")),
-            ("ra", None),
+            ("ra", Some("ra")),
+            ("r", None),
             ("x", None),
             ("last", Some("rb")),
         ];

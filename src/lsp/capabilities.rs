@@ -181,6 +181,7 @@ fn server_offer() -> ServerOffer {
         method::RUN_CHANGES,
         method::RUN_DIFF,
         method::RUN_REVERT,
+        method::TASK_CLEAN,
         method::QUESTION_LIST,
         method::QUESTION_ANSWER,
         method::DOCUMENT_READ,

@@ -22,14 +22,15 @@ use super::session::Session;
 use super::start::{start, taken};
 use super::virtual_documents;
 use super::writing;
-use crate::app::{EventsError, Undo, UndoError};
+use crate::app::{Clean, CleanError, EditedSince, EventsError, Undo, UndoError};
 use crate::kernel::effect::Reply;
 use crate::kernel::event::{RunOutcome, Steer};
 use crate::kernel::ids::{QuestionId, RunId};
 use crate::kernel::question::{Question, QuestionState};
 use crate::kernel::run::Run;
 use crate::protocol::change::{
-    ChangesParams, ChangesResult, DiffParams, DiffResult, RevertParams, RevertResult,
+    ChangesParams, ChangesResult, CleanParams, CleanResult, DiffParams, DiffResult, RevertParams,
+    RevertResult,
 };
 use crate::protocol::document::{ReadParams, ReadResult};
 use crate::protocol::error::ErrorKind;
@@ -53,6 +54,7 @@ pub fn add(builder: LspServiceBuilder<Server>) -> LspServiceBuilder<Server> {
         .custom_method(method::RUN_CHANGES, run_changes)
         .custom_method(method::RUN_DIFF, run_diff)
         .custom_method(method::RUN_REVERT, run_revert)
+        .custom_method(method::TASK_CLEAN, task_clean)
         .custom_method(method::QUESTION_LIST, question_list)
         .custom_method(method::QUESTION_ANSWER, question_answer)
         .custom_method(method::DOCUMENT_READ, document_read)
@@ -162,6 +164,32 @@ async fn settings_list(server: &Server, params: Value) -> Result<settings::ListR
     })
 }
 
+/// Of one folder: a task is of one.
+async fn task_clean(server: &Server, params: Value) -> Result<CleanResult> {
+    let CleanParams {
+        run_ids,
+        preview,
+        force,
+    } = read(method::TASK_CLEAN, params)?;
+    let session = match run_ids.first() {
+        Some(run) => server.folders.of_run(run)?,
+        None => server.folders.first()?,
+    };
+    let clean = Clean {
+        runs: run_ids.clone(),
+        edited_since: if force {
+            EditedSince::Overrule
+        } else {
+            EditedSince::Leave
+        },
+        preview,
+    };
+    match session.app.clean(clean).await {
+        Ok(undone) => Ok(runs::cleaned(run_ids, undone)),
+        Err(why) => Err(clean_error(&why)),
+    }
+}
+
 async fn question_answer(server: &Server, params: Value) -> Result<AnswerResult> {
     let params: AnswerParams = read(method::QUESTION_ANSWER, params)?;
     answer(&*server.folders.of_question(&params.question_id)?, params).await
@@ -268,11 +296,11 @@ async fn revert(folders: &Folders, params: RevertParams) -> Result<RevertResult>
     let run = params.run_id.clone();
     let undone = in_its_folder(folders, &run, move |session| {
         let undo = Undo {
-            run: params.run_id.clone(),
             step: params.step.clone(),
             paths: params.paths.clone(),
             hunks: params.hunks.clone(),
             preview: params.preview,
+            ..Undo::all_of(vec![params.run_id.clone()])
         };
         async move { session.app.undo(undo).await }.boxed()
     });
@@ -313,6 +341,18 @@ fn undo_error(what: &str, why: &UndoError) -> Error {
         UndoError::Ledger(_) | UndoError::Broken(_) => ErrorKind::Storage,
     };
     error(kind, format!("failed to {what}: failed to {why}"))
+}
+
+fn clean_error(why: &CleanError) -> Error {
+    let kind = match why {
+        CleanError::NoRuns | CleanError::Succeeded(_) | CleanError::NotOver(_) => {
+            ErrorKind::InvalidParams
+        }
+        CleanError::Events(EventsError::UnknownRun(_)) => ErrorKind::UnknownRun,
+        CleanError::Events(EventsError::Storage(_)) => ErrorKind::Storage,
+        CleanError::Undo(why) => return undo_error("clean up", why),
+    };
+    error(kind, format!("failed to clean up: {why}"))
 }
 
 /// The run that is reverted when none is named.

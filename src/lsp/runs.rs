@@ -4,7 +4,7 @@ use crate::app::{App, ChangedFile, FileChangeKind, FileRevert, Overview, RevertR
 use crate::kernel::ids::RunId;
 use crate::kernel::run::Run;
 use crate::protocol::change::{
-    self, Change, ChangedKind, RevertOutcome, RevertResult, RevertedFile,
+    self, Change, ChangedKind, CleanResult, RevertOutcome, RevertResult, RevertedFile,
 };
 use crate::protocol::run::{RunEnd, RunView};
 
@@ -85,6 +85,14 @@ pub fn changed_file(changed: ChangedFile) -> change::ChangedFile {
     }
 }
 
+pub fn cleaned(run_ids: Vec<RunId>, undone: Undone) -> CleanResult {
+    CleanResult {
+        run_ids,
+        revert_id: undone.id,
+        files: undone.files.into_iter().map(reverted_file).collect(),
+    }
+}
+
 pub fn reverted(run_id: RunId, undone: Undone) -> RevertResult {
     RevertResult {
         run_id,
@@ -100,6 +108,7 @@ fn reverted_file(report: RevertReport) -> RevertedFile {
         (None, FileRevert::Removed) => (RevertOutcome::Removed, None),
         (None, FileRevert::Merged) => (RevertOutcome::Merged, None),
         (None, FileRevert::AlreadyAsBefore) => (RevertOutcome::AlreadyAsBefore, None),
+        (None, FileRevert::Overruled) => (RevertOutcome::Overruled, None),
         (None, FileRevert::Left { why }) => (RevertOutcome::Left, Some(why.text())),
     };
     RevertedFile {
@@ -126,6 +135,9 @@ pub fn revert_in_words(result: &RevertResult, preview: bool) -> String {
             RevertOutcome::Removed => "gone; the run had made it",
             RevertOutcome::Merged => "without what the run did; edits made since are kept",
             RevertOutcome::AlreadyAsBefore => "already as before the run",
+            RevertOutcome::Overruled => {
+                "as before the run; edits made since are kept in the ledger only"
+            }
             RevertOutcome::Left => "left as it is",
             RevertOutcome::Failed => "not reverted",
         };

@@ -1,4 +1,4 @@
-//! What runs did to files: `outrigger/run/changes`, `outrigger/run/diff`, `outrigger/run/revert`.
+//! What runs did to files: `outrigger/run/changes`, `outrigger/run/diff`, `outrigger/run/revert`, `outrigger/task/clean`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -125,6 +125,32 @@ pub struct RevertResult {
     pub files: Vec<RevertedFile>,
 }
 
+/// `outrigger/task/clean`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CleanParams {
+    /// Runs that have ended without success.
+    pub run_ids: Vec<RunId>,
+    /// Only say what would be done.
+    #[serde(default)]
+    pub preview: bool,
+    /// Files that were edited since become what they were before the runs, too.
+    #[serde(default)]
+    pub force: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CleanResult {
+    /// The runs that were cleaned up after.
+    pub run_ids: Vec<RunId>,
+    /// As of a revert.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revert_id: Option<RunId>,
+    /// By path.
+    pub files: Vec<RevertedFile>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RevertedFile {
@@ -148,6 +174,9 @@ pub enum RevertOutcome {
     Merged,
     /// Nothing had to be done.
     AlreadyAsBefore,
+    /// As it was before, although it had been edited since: cleaning was forced. A revert of `revertId` brings the edits
+    /// back.
+    Overruled,
     /// Not touched: see `reason`.
     Left,
     /// It could not be done: see `reason`. The file is as it was.

@@ -20,7 +20,7 @@ use crate::kernel::hash::ContentHash;
 use crate::kernel::ids::{ChangeId, RunId};
 use crate::kernel::path::RelPath;
 
-pub use plan::{FilePlan, FileRevert, LeftWhy, Side, Sides, plan, plan_hunks};
+pub use plan::{FilePlan, FileRevert, LeftWhy, Side, Sides, plan, plan_hunks, plan_overruling};
 
 /// Which changes are meant.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -33,6 +33,17 @@ pub struct Selection {
     pub path: Option<RelPath>,
     /// Only these hunks of that file; empty: all of it. Names as in [`FileChange`]'s patch, from 0.
     pub hunks: Vec<u32>,
+    pub edited_since: EditedSince,
+}
+
+/// What becomes of files that were edited since, where the edits are in the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EditedSince {
+    /// They are left as they are.
+    #[default]
+    Leave,
+    /// They become what they were before the run; the ledger keeps what was there.
+    Overrule,
 }
 
 /// What the selected changes did to one file, taken together.
@@ -206,10 +217,12 @@ impl Workspace {
                     })
                     .collect();
                 let now = self.inspect(&path, overlay);
-                let plan = if selection.hunks.is_empty() {
-                    plan(&path, &sides, &now)
-                } else {
-                    plan_hunks(&path, &sides, &selection.hunks, &now)
+                let plan = match selection.edited_since {
+                    _ if !selection.hunks.is_empty() => {
+                        plan_hunks(&path, &sides, &selection.hunks, &now)
+                    }
+                    EditedSince::Leave => plan(&path, &sides, &now),
+                    EditedSince::Overrule => plan_overruling(&path, &sides, &now),
                 };
                 let first = changes.first();
                 RevertStep {

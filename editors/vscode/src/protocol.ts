@@ -13,6 +13,7 @@ export interface ClientRequests {
   "outrigger/run/changes": { params: RunChangesParams; result: RunChangesResult };
   "outrigger/run/diff": { params: RunDiffParams; result: RunDiffResult };
   "outrigger/run/revert": { params: RunRevertParams; result: RunRevertResult };
+  "outrigger/task/clean": { params: TaskCleanParams; result: TaskCleanResult };
   "outrigger/run/list": { params: RunListParams; result: RunListResult };
   "outrigger/run/events": { params: RunEventsParams; result: RunEventsResult };
   "outrigger/question/list": { params: QuestionListParams; result: QuestionListResult };
@@ -1006,6 +1007,11 @@ export type RevertOutcome =
   | "merged"
   /** Nothing had to be done. */
   | "alreadyAsBefore"
+  /**
+   * As it was before, although it had been edited since: cleaning was forced. A revert of `revertId` brings the edits
+   * back.
+   */
+  | "overruled"
   /** Not touched: see `reason`. */
   | "left"
   /** It could not be done: see `reason`. The file is as it was. */

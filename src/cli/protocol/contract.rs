@@ -85,6 +85,9 @@ impl Contract {
             types.received::<change::RevertParams>("RunRevertParams");
             types.sent::<change::RevertResult>("RunRevertResult");
             request(method::RUN_REVERT, "RunRevertParams", "RunRevertResult");
+            types.received::<change::CleanParams>("TaskCleanParams");
+            types.sent::<change::CleanResult>("TaskCleanResult");
+            request(method::TASK_CLEAN, "TaskCleanParams", "TaskCleanResult");
             types.received::<run::ListParams>("RunListParams");
             types.sent::<run::ListResult>("RunListResult");
             request(method::RUN_LIST, "RunListParams", "RunListResult");

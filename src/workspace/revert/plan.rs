@@ -72,8 +72,20 @@ pub enum FileRevert {
     Merged,
     /// It is already as it was before.
     AlreadyAsBefore,
+    /// It becomes what it was before, and edits made since are given up; they stay in the ledger.
+    Overruled,
     /// Nothing is done.
     Left { why: LeftWhy },
+}
+
+impl FileRevert {
+    /// Whether the file is written.
+    pub fn writes(&self) -> bool {
+        match self {
+            Self::Restored | Self::Removed | Self::Merged | Self::Overruled => true,
+            Self::AlreadyAsBefore | Self::Left { .. } => false,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -139,6 +151,42 @@ pub fn plan(path: &RelPath, changes: &[Sides], now: &FileNow) -> FilePlan {
         }
     }
     finish(path, &start, state, merged)
+}
+
+/// As [`plan`], but edits made since do not hold it up: the file becomes what it was before the first of the changes.
+pub fn plan_overruling(path: &RelPath, changes: &[Sides], now: &FileNow) -> FilePlan {
+    let planned = plan(path, changes, now);
+    let joined = joined(changes);
+    let (FileRevert::Left { .. }, Some(first)) = (&planned.revert, joined.first()) else {
+        return planned;
+    };
+    // Bytes that are no text can go, for the ledger keeps them; what was not looked at cannot.
+    let (Ok(before), true) = (State::from_side(&first.before), is_known(now)) else {
+        return planned;
+    };
+    let content = before
+        .content
+        .map_or(NewContent::Deleted, |(text, encoding)| NewContent::Text {
+            text,
+            encoding,
+        });
+    FilePlan {
+        revert: FileRevert::Overruled,
+        order: Some(WriteOrder {
+            path: path.clone(),
+            expected: now.hash().cloned(),
+            content,
+        }),
+        ..planned
+    }
+}
+
+fn is_known(now: &FileNow) -> bool {
+    match now {
+        FileNow::Absent { .. } | FileNow::Text(_) => true,
+        FileNow::Opaque { hash, .. } => hash.is_some(),
+        FileNow::Refused { .. } => false,
+    }
 }
 
 /// Plans undoing some hunks of a file's changes: `ids` are those of [`hunks`] from what the changes found to what they left.
@@ -372,6 +420,7 @@ mod tests {
             FileRevert::Removed => "removed",
             FileRevert::Merged => "merged",
             FileRevert::AlreadyAsBefore => "already",
+            FileRevert::Overruled => "overruled",
             FileRevert::Left { why } => return format!("left {why:?}"),
         };
         format!("{outcome} {}", content.unwrap_or_default())
@@ -471,6 +520,38 @@ mod tests {
                 assert_eq!(order.expected.as_ref(), now(file).hash());
             }
         }
+    }
+
+    #[test]
+    fn edits_made_since_are_overruled_only_where_they_are_in_the_way() {
+        let edited: &[(Option<&str>, Option<&str>)] = &[(Some("a\nm\nz\n"), Some("b\nm\nz\n"))];
+        let created: &[(Option<&str>, Option<&str>)] = &[(NONE, Some("x"))];
+        let deleted: &[(Option<&str>, Option<&str>)] = &[(Some("x"), NONE)];
+        let rows = [
+            (created, Some("mine"), "overruled nothing"),
+            (created, Some("x"), "removed nothing"),
+            (edited, Some("mine\nm\nz\n"), "overruled \"a\\nm\\nz\\n\""),
+            (edited, Some("b\nm\nmine\n"), "merged \"a\\nm\\nmine\\n\""),
+            (edited, NONE, "overruled \"a\\nm\\nz\\n\""),
+            (deleted, Some("mine"), "overruled \"x\""),
+        ];
+        let path = RelPath::parse("f").unwrap();
+        for (rows, file, want) in rows {
+            let plan = plan_overruling(&path, &changes(rows), &now(file));
+            assert_eq!(short(&plan), want, "{rows:?} {file:?}");
+            let order = plan.order.unwrap();
+            assert_eq!(order.expected.as_ref(), now(file).hash());
+        }
+        let binary = |hash| FileNow::Opaque {
+            hash,
+            size: 1,
+            reason: "it is binary".into(),
+        };
+        let known = binary(Some(ContentHash::of(b"\0")));
+        let plan = plan_overruling(&path, &changes(created), &known);
+        assert_eq!(short(&plan), "overruled nothing");
+        let plan = plan_overruling(&path, &changes(created), &binary(None));
+        assert!(short(&plan).starts_with("left Unreadable"));
     }
 
     #[test]
