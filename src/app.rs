@@ -14,6 +14,7 @@ mod record;
 mod secrets;
 mod share;
 mod shelf;
+pub mod tasks;
 mod undo;
 mod write;
 
@@ -31,7 +32,7 @@ use crate::kernel::effect::{Progress, Refusal, Reply};
 use crate::kernel::event::{Record, RunEvent, RunSpec, Steer};
 use crate::kernel::file::OpenDocument;
 use crate::kernel::finding::Finding;
-use crate::kernel::ids::{QuestionId, RunId};
+use crate::kernel::ids::{QuestionId, RunId, TaskId};
 use crate::kernel::input::{Command, DocumentNews};
 use crate::kernel::path::RelPath;
 use crate::kernel::question::Answer;
@@ -46,6 +47,7 @@ use crate::workspace::ledger::{Ledger, LedgerError};
 
 use self::share::Share;
 use self::shelf::Shelf;
+use self::tasks::Tasks;
 
 pub use crate::config::EditorSettings;
 pub use crate::store::mask::Mask;
@@ -72,6 +74,8 @@ pub struct RunWish {
     pub prompt: String,
     /// What differs from the configured settings, in their shape.
     pub call: serde_json::Value,
+    /// The task that the run is an attempt at.
+    pub task: Option<TaskId>,
 }
 
 #[derive(Debug, Error)]
@@ -110,6 +114,7 @@ pub struct App {
     workspace: Arc<Workspace>,
     ledger: Arc<Ledger>,
     share: Arc<Share>,
+    tasks: Arc<Tasks>,
 }
 
 /// For people who have configured no model: how to get going.
@@ -207,6 +212,7 @@ impl App {
             shelf: Arc::default(),
             ledger: Arc::new(Ledger::open(state.path())?),
             share: Arc::new(Share::new()),
+            tasks: Arc::new(Tasks::of(Arc::clone(&state))),
             state,
             models: config.models,
             settings: Arc::new(config.settings),
@@ -278,6 +284,7 @@ impl App {
             policy,
             budget: settings.budget,
             stall: settings.stall,
+            task: wish.task,
         })
     }
 

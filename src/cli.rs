@@ -23,6 +23,7 @@ mod run;
 mod runs;
 mod shell;
 mod show;
+mod task;
 mod view;
 mod words;
 mod workspace;
@@ -39,6 +40,7 @@ pub enum Command {
     Answer(run::AnswerArguments),
     Runs(runs::RunsArguments),
     Show(show::Arguments),
+    Task(task::Arguments),
     Follow(follow::FollowArguments),
     Cancel(follow::CancelArguments),
     Questions(runs::QuestionsArguments),
@@ -62,6 +64,7 @@ pub fn run(command: Command, open: &Open, whole: clap::Command) -> anyhow::Resul
         Command::Resume(arguments) => with_runtime(run::resume(arguments, open)),
         Command::Answer(arguments) => with_runtime(run::answer(arguments, open)),
         Command::Runs(arguments) => runs::runs(&arguments).map(ExitCode::from),
+        Command::Task(arguments) => task::run(arguments).map(ExitCode::from),
         Command::Questions(arguments) => runs::questions(&arguments).map(ExitCode::from),
         Command::Follow(arguments) => with_runtime(follow::follow(arguments, open)),
         Command::Cancel(arguments) => with_runtime(follow::cancel(arguments, open)),

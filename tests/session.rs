@@ -13,6 +13,8 @@ mod support;
 mod folders;
 #[path = "session/steering.rs"]
 mod steering;
+#[path = "session/tasks.rs"]
+mod tasks;
 #[path = "session/undo.rs"]
 mod undo;
 #[path = "session/windows.rs"]
