@@ -15,6 +15,7 @@ mod record;
 mod secrets;
 mod share;
 mod shelf;
+pub mod tasks;
 mod undo;
 mod write;
 
@@ -32,7 +33,7 @@ use crate::kernel::effect::{Progress, Refusal, Reply};
 use crate::kernel::event::{Record, ReviewPolicy, RunEvent, RunSpec, Steer};
 use crate::kernel::file::OpenDocument;
 use crate::kernel::finding::Finding;
-use crate::kernel::ids::{QuestionId, RunId};
+use crate::kernel::ids::{QuestionId, RunId, TaskId};
 use crate::kernel::input::{Command, DocumentNews};
 use crate::kernel::path::RelPath;
 use crate::kernel::question::Answer;
@@ -47,6 +48,7 @@ use crate::workspace::ledger::{Ledger, LedgerError};
 
 use self::share::Share;
 use self::shelf::Shelf;
+use self::tasks::Tasks;
 
 pub use crate::config::EditorSettings;
 pub use crate::store::mask::Mask;
@@ -74,6 +76,8 @@ pub struct RunWish {
     pub prompt: String,
     /// What differs from the configured settings, in their shape.
     pub call: serde_json::Value,
+    /// The task that the run is an attempt at.
+    pub task: Option<TaskId>,
 }
 
 #[derive(Debug, Error)]
@@ -112,6 +116,7 @@ pub struct App {
     workspace: Arc<Workspace>,
     ledger: Arc<Ledger>,
     share: Arc<Share>,
+    tasks: Arc<Tasks>,
 }
 
 /// For people who have configured no model: how to get going.
@@ -209,6 +214,7 @@ impl App {
             shelf: Arc::default(),
             ledger: Arc::new(Ledger::open(state.path())?),
             share: Arc::new(Share::new()),
+            tasks: Arc::new(Tasks::of(Arc::clone(&state))),
             state,
             models: config.models,
             settings: Arc::new(config.settings),
@@ -283,6 +289,7 @@ impl App {
             policy,
             budget: settings.budget,
             stall: settings.stall,
+            task: wish.task,
         })
     }
 

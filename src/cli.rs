@@ -26,6 +26,7 @@ mod run;
 mod runs;
 mod shell;
 mod show;
+mod task;
 mod undone;
 mod view;
 mod words;
@@ -46,6 +47,7 @@ pub enum Command {
     Diff(diff::Arguments),
     Revert(revert::Arguments),
     Clean(clean::Arguments),
+    Task(task::Arguments),
     Follow(follow::FollowArguments),
     Cancel(follow::CancelArguments),
     Questions(runs::QuestionsArguments),
@@ -69,6 +71,7 @@ pub fn run(command: Command, open: &Open, whole: clap::Command) -> anyhow::Resul
         Command::Resume(arguments) => with_runtime(run::resume(arguments, open)),
         Command::Answer(arguments) => with_runtime(run::answer(arguments, open)),
         Command::Runs(arguments) => runs::runs(&arguments).map(ExitCode::from),
+        Command::Task(arguments) => task::run(arguments).map(ExitCode::from),
         Command::Questions(arguments) => runs::questions(&arguments).map(ExitCode::from),
         Command::Follow(arguments) => with_runtime(follow::follow(arguments, open)),
         Command::Cancel(arguments) => with_runtime(follow::cancel(arguments, open)),

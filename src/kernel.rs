@@ -29,6 +29,7 @@ pub mod run;
 mod shift;
 pub mod state;
 mod step;
+pub mod task;
 pub mod time;
 pub mod tool;
 

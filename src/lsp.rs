@@ -31,6 +31,7 @@ mod runs;
 mod server;
 mod session;
 mod start;
+mod tasks;
 mod test_methods;
 mod transport;
 mod virtual_documents;

@@ -11,6 +11,7 @@ pub mod models;
 pub mod question;
 pub mod run;
 pub mod settings;
+pub mod task;
 
 /// Version of this contract: raised when something that clients rely on changes.
 pub const VERSION: u32 = 1;
@@ -28,6 +29,12 @@ pub mod method {
     pub const RUN_LIST: &str = "outrigger/run/list";
     pub const RUN_EVENTS: &str = "outrigger/run/events";
     pub const TASK_CLEAN: &str = "outrigger/task/clean";
+    pub const TASK_LIST: &str = "outrigger/task/list";
+    pub const TASK_ADD: &str = "outrigger/task/add";
+    pub const TASK_IMPORT: &str = "outrigger/task/import";
+    pub const TASK_EDIT: &str = "outrigger/task/edit";
+    pub const TASK_READY: &str = "outrigger/task/ready";
+    pub const TASK_START: &str = "outrigger/task/start";
     pub const QUESTION_LIST: &str = "outrigger/question/list";
     pub const QUESTION_ANSWER: &str = "outrigger/question/answer";
     pub const DOCUMENT_READ: &str = "outrigger/document/read";

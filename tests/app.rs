@@ -87,6 +87,7 @@ impl Fixture {
             model: "scripted:test".into(),
             fallback_model: None,
             stall: Default::default(),
+            task: None,
             policy,
             budget: Budget::default(),
         };

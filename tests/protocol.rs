@@ -15,7 +15,9 @@ use std::process::Command;
 use outrigger::kernel::event::{Record, RunEvent, Steer};
 use outrigger::kernel::hash::ContentHash;
 use outrigger::kernel::question::{Answer, Question};
-use outrigger::protocol::{capabilities, change, document, error, models, question, run, settings};
+use outrigger::protocol::{
+    capabilities, change, document, error, models, question, run, settings, task,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -225,6 +227,16 @@ fn read_back(kind: &str, value: &Value) -> Result<Value, String> {
         "Steer" => through::<Steer>(value),
         "TaskCleanParams" => through::<change::CleanParams>(value),
         "TaskCleanResult" => through::<change::CleanResult>(value),
+        "TaskListParams" => through::<task::ListParams>(value),
+        "TaskListResult" => through::<task::ListResult>(value),
+        "TaskAddParams" => through::<task::AddParams>(value),
+        "TaskResult" => through::<task::TaskResult>(value),
+        "TaskImportParams" => through::<task::ImportParams>(value),
+        "TaskImportResult" => through::<task::ImportResult>(value),
+        "TaskEditParams" => through::<task::EditParams>(value),
+        "TaskReadyParams" => through::<task::ReadyParams>(value),
+        "TaskStartParams" => through::<task::StartParams>(value),
+        "TaskStartResult" => through::<task::StartResult>(value),
         "QuestionListParams" => through::<question::ListParams>(value),
         "QuestionListResult" => through::<question::ListResult>(value),
         "QuestionAnswerParams" => through::<question::AnswerParams>(value),

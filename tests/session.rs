@@ -15,6 +15,8 @@ mod folders;
 mod plans;
 #[path = "session/steering.rs"]
 mod steering;
+#[path = "session/tasks.rs"]
+mod tasks;
 #[path = "session/undo.rs"]
 mod undo;
 #[path = "session/windows.rs"]

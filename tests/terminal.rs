@@ -629,7 +629,7 @@ fn a_file_or_a_hunk_is_taken_back_alone_and_what_was_edited_since_is_left() {
     both.with_code(1)
         .says("sub/é.txt  left as it is: it was created by the run");
     let hunk = workspace.outrigger(&["revert", "last", "./a.txt", "--hunks", "1", "-y"]);
-    hunk.with_code(0).says("a.txt  restored");
+    hunk.with_code(0).says("a.txt  merged");
     assert_eq!(a(), NINE.replace("nine", "9"));
     let file = workspace.outrigger(&["revert", "last", "a.txt", "-y"]);
     file.with_code(0).says("a.txt  merged");
@@ -733,4 +733,50 @@ fn a_run_that_succeeded_is_not_cleaned_up() {
         ended.errors
     );
     assert!(workspace.project().join("a").exists());
+}
+
+#[test]
+fn tasks_are_kept_between_commands_and_run_by_name() {
+    let workspace = Workspace::new(&[done(&["src/é.py, line 2", "größer"])]);
+    let source = workspace.project().join("src");
+    fs::create_dir(&source).unwrap();
+    fs::write(source.join("é.py"), "x = 1\n# TODO: größer\n").unwrap();
+    workspace
+        .outrigger(&["task", "add", "--todo", "src/é.py:2"])
+        .with_code(0)
+        .says("t1")
+        .says("größer");
+    fs::write(
+        workspace.project().join("TODO.md"),
+        "- [x] old\n- next é\n  Depends on: größer\n",
+    )
+    .unwrap();
+    workspace
+        .outrigger(&["task", "import", "TODO.md"])
+        .with_code(0)
+        .says("next é")
+        .says("1 marked as done");
+    workspace.outrigger(&["task", "ready", "t1"]).with_code(0);
+    let waits = workspace.run(&["--task", "t2"]);
+    waits.with_code(1);
+    assert!(waits.errors.contains("waits for t1"), "{}", waits.errors);
+    // What nothing could verify is 5; nothing was changed here.
+    workspace
+        .run(&["--task", "t1", "--unattended"])
+        .says("Fertig");
+    let listed = workspace.outrigger(&["task", "list", "--json"]);
+    let tasks: Value = serde_json::from_str(&listed.with_code(0).text).unwrap();
+    assert_eq!(tasks[0]["state"], "done", "{tasks:#}");
+    assert_eq!(tasks[1]["state"], "backlog");
+    workspace
+        .outrigger(&["task", "edit", "t2", "--state", "done"])
+        .with_code(1);
+    workspace
+        .outrigger(&["task", "edit", "t2", "--after", "", "--title", "später"])
+        .with_code(0)
+        .says("später");
+    workspace
+        .outrigger(&["task", "show", "t1"])
+        .says("a comment in src/é.py, line 2")
+        .says("backlog → ready");
 }

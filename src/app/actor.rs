@@ -21,7 +21,7 @@ use crate::gates::Gates;
 use crate::kernel::effect::{Effect, Progress, Refusal, RefusalKind, Reply, UNTIL};
 use crate::kernel::event::{Record, RunEvent};
 use crate::kernel::file::{Overlay, WriteOrder};
-use crate::kernel::ids::{ChangeId, RequestId, RunId};
+use crate::kernel::ids::{ChangeId, RequestId, RunId, TaskId};
 use crate::kernel::input::{Command, DocumentNews, Input, Stimulus};
 use crate::kernel::path::RelPath;
 use crate::kernel::time::Moment;
@@ -469,13 +469,17 @@ impl Actor {
                 run,
                 prompt,
                 overlay,
-            } => performer.gather(&run, prompt, overlay),
+            } => {
+                let task = task_of(&self.state, &run);
+                performer.gather((&run, task), prompt, overlay);
+            }
             Effect::CallModel { run, call, request } => {
                 // The end of a turn: what the model will be told, it may only be told once it is safe.
                 self.recorder
                     .sync(&run)
                     .map_err(|error| (run.clone(), error))?;
-                performer.call_model(&run, call, request);
+                let task = task_of(&self.state, &run);
+                performer.call_model((&run, task), call, request);
             }
             Effect::RunTool {
                 run,
@@ -612,6 +616,10 @@ fn is_promise(event: &RunEvent) -> bool {
             | RunEvent::QuestionOpened { .. }
             | RunEvent::Ended { .. }
     )
+}
+
+fn task_of<'a>(state: &'a State, run: &RunId) -> Option<&'a TaskId> {
+    state.runs.get(run)?.spec.task.as_ref()
 }
 
 /// What the ledger is told of a run's change.

@@ -52,6 +52,6 @@ fn asked(state: &StateDir, overview: &Overview) -> Vec<(Question, Option<PathBuf
         .collect()
 }
 
-fn is_at_work(state: &StateDir, run: &RunId) -> bool {
+pub(super) fn is_at_work(state: &StateDir, run: &RunId) -> bool {
     state.transcript(run).is_some_and(|path| is_written(&path))
 }

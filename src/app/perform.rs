@@ -22,7 +22,7 @@ use crate::kernel::conversation::{
 use crate::kernel::event::{GateRound, ReadCall, ReadTool, RunEvent};
 use crate::kernel::file::{FileNow, OpenDocument, Overlay, WriteOrder, WriteOutcome};
 use crate::kernel::finding::{GateReport, Outcome};
-use crate::kernel::ids::{ChangeId, GateId, GateRoundId, ModelCallId, RunId, ToolCallId};
+use crate::kernel::ids::{ChangeId, GateId, GateRoundId, ModelCallId, RunId, TaskId, ToolCallId};
 use crate::kernel::path::RelPath;
 use crate::kernel::plan::Targets;
 use crate::kernel::tool::{ToolOutput, ToolUse};
@@ -110,12 +110,26 @@ impl Performer {
         work.tasks.push(task);
     }
 
-    pub fn gather(&mut self, run: &RunId, prompt: String, overlay: Overlay) {
+    /// The name under which the costs of a run's task are added up, over all workspaces.
+    fn account(&self, run: &RunId, task: Option<&TaskId>) -> String {
+        let folder = self.app.state_folder().file_name();
+        match (task, folder.and_then(|name| name.to_str())) {
+            (Some(task), Some(folder)) => format!("{folder}/{task}"),
+            _ => run.to_string(),
+        }
+    }
+
+    pub fn gather(
+        &mut self,
+        (run, task): (&RunId, Option<&TaskId>),
+        prompt: String,
+        overlay: Overlay,
+    ) {
         let workspace = Arc::clone(&self.workspace);
-        let (spendings, id) = (Arc::clone(&self.spendings), run.clone());
+        let (spendings, account) = (Arc::clone(&self.spendings), self.account(run, task));
         let look = move || RunEvent::ContextGathered {
             context: gather::context(&workspace, &prompt, &overlay),
-            spending: spent(&spendings, &id),
+            spending: spent(&spendings, &account),
         };
         self.start_blocking(run, look, |panic| {
             let files = format!("(the workspace could not be looked at: {panic})");
@@ -129,7 +143,13 @@ impl Performer {
         });
     }
 
-    pub fn call_model(&mut self, run: &RunId, call: ModelCallId, request: ModelRequest) {
+    pub fn call_model(
+        &mut self,
+        (run, task): (&RunId, Option<&TaskId>),
+        call: ModelCallId,
+        request: ModelRequest,
+    ) {
+        let account = self.account(run, task);
         let (models, id) = (Arc::clone(&self.models), run.clone());
         let spendings = Arc::clone(&self.spendings);
         let pulse = Pulse::new(self.app.clone(), run.clone());
@@ -152,7 +172,7 @@ impl Performer {
                 Err(failure) => failure.usage,
             };
             let cost = Cost::of(models.cost_micros(&model, &usage), &usage);
-            let bill = billed(spendings, id, model, usage, cost).await;
+            let bill = billed(spendings, account, model, usage, cost).await;
             match answer {
                 Ok(turn) => {
                     let read = |call: &crate::kernel::conversation::ToolCall| ReadCall {
@@ -431,8 +451,8 @@ impl Work {
 }
 
 /// What all runs have cost up to now. A book that cannot be read must not hold up the work: then it says nothing.
-fn spent(spendings: &Spendings, run: &RunId) -> Spending {
-    let totals = spendings.totals(wall_ms(), run.as_str());
+fn spent(spendings: &Spendings, account: &str) -> Spending {
+    let totals = spendings.totals(wall_ms(), account);
     totals.unwrap_or_else(|error| {
         tracing::warn!(%error, "failed to read what was spent today");
         Spending::default()
@@ -442,19 +462,19 @@ fn spent(spendings: &Spendings, run: &RunId) -> Spending {
 /// Writes a call into the book and adds up.
 async fn billed(
     spendings: Arc<Spendings>,
-    run: RunId,
+    account: String,
     model: String,
     usage: Usage,
     cost: Cost,
 ) -> Bill {
     let book = move || {
         if usage.total() > 0 {
-            let entry = Entry::new(wall_ms(), run.as_str(), &model, usage, cost);
+            let entry = Entry::new(wall_ms(), &account, &model, usage, cost);
             if let Err(error) = spendings.add(&entry) {
                 tracing::warn!(%error, "failed to write down what a call cost");
             }
         }
-        spent(&spendings, &run)
+        spent(&spendings, &account)
     };
     Bill {
         cost,

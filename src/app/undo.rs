@@ -113,7 +113,7 @@ impl App {
         side: ChangeSide,
     ) -> Result<Option<String>, UndoError> {
         let wanted = path.clone();
-        let found = self.read_ledger(run, move |ledger, selection| {
+        let found = self.read_ledger(vec![run], move |ledger, selection| {
             let selection = Selection {
                 path: Some(wanted),
                 ..selection.clone()

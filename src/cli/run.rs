@@ -25,7 +25,7 @@ use super::workspace::{Open, WorkspaceArguments, find_run};
 use crate::app::{App, Notice, Overview, RunWish};
 use crate::kernel::effect::Reply;
 use crate::kernel::event::RunEvent;
-use crate::kernel::ids::{QuestionId, RunId};
+use crate::kernel::ids::{QuestionId, RunId, TaskId};
 use crate::kernel::question::{Answer, Question};
 
 /// How long an unfinished run may take to be read from its transcript.
@@ -37,6 +37,7 @@ const LOADING: Duration = Duration::from_secs(20);
 ///   outrigger run "make the parser's error say which line is wrong"
 ///   outrigger run --file task.md --json > events.jsonl
 ///   git log -1 --format=%B | outrigger run --commands allow -
+///   outrigger run --task t3
 ///
 /// Exit codes: 0 succeeded, 1 failed, 2 usage, 3 waits for an answer, 4 budget, 5 succeeded but nothing could
 /// verify it, 6 the model cannot be reached, 130 cancelled.
@@ -44,8 +45,11 @@ const LOADING: Duration = Duration::from_secs(20);
 #[command(verbatim_doc_comment)]
 pub struct RunArguments {
     /// What the run shall do; `-` reads it from standard input.
-    #[arg(required_unless_present = "file")]
+    #[arg(required_unless_present_any = ["file", "task"])]
     prompt: Vec<String>,
+    /// Do what this task says, with its settings (see `outrigger task`).
+    #[arg(long, value_name = "TASK", conflicts_with_all = ["prompt", "file"])]
+    task: Option<String>,
     /// Read what the run shall do from a file.
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     file: Option<PathBuf>,
@@ -205,8 +209,11 @@ enum Commands {
 }
 
 pub async fn run(arguments: RunArguments, open: &Open) -> anyhow::Result<u8> {
-    let prompt = prompt(&arguments)?;
     let attending = &arguments.attending;
+    let prompt = match &arguments.task {
+        Some(_) => String::new(),
+        None => prompt(&arguments)?,
+    };
     let app = attending.workspace.open(open)?;
     if let Some(file) = &arguments.record {
         // Relative to where it was said, not to the workspace.
@@ -214,21 +221,43 @@ pub async fn run(arguments: RunArguments, open: &Open) -> anyhow::Result<u8> {
             .with_context(|| format!("failed to find {}", file.display()))?;
         app.record_models_to(file);
     }
-    let wish = RunWish {
-        prompt,
-        call: call(&arguments),
+    let wish = match &arguments.task {
+        Some(task) => {
+            let (id, call) = (TaskId::new(task), call(&arguments));
+            app.with_tasks(move |tasks| tasks.take(&id, call, BY))
+                .await?
+        }
+        None => RunWish {
+            prompt,
+            call: call(&arguments),
+            task: None,
+        },
     };
-    let spec = app.spec(wish, attending.has_a_person()).await?;
+    let task = wish.task.clone();
     let notices = app.subscribe();
-    let reply = app
-        .start_run(spec)
-        .await
-        .context("the workspace is no longer open")?;
-    let Reply::Started { run } = reply.map_err(|refusal| anyhow!(refusal.message))? else {
-        bail!("the run was not started");
+    let run = match start(&app, wish, attending.has_a_person()).await {
+        Ok(run) => run,
+        Err(why) => {
+            if let Some(task) = task {
+                let reason = format!("{why:#}");
+                app.with_tasks(move |tasks| tasks.give_back(&task, &reason))
+                    .await?;
+            }
+            return Err(why);
+        }
     };
     let attendant = Attendant::new(app, run, notices, attending.telling())?;
     attend(attendant, attending).await
+}
+
+async fn start(app: &App, wish: RunWish, attended: bool) -> anyhow::Result<RunId> {
+    let spec = app.spec(wish, attended).await?;
+    let reply = app.start_run(spec).await;
+    let reply = reply.context("the workspace is no longer open")?;
+    match reply.map_err(|refusal| anyhow!(refusal.message))? {
+        Reply::Started { run } => Ok(run),
+        _ => bail!("the run was not started"),
+    }
 }
 
 pub async fn resume(arguments: ResumeArguments, open: &Open) -> anyhow::Result<u8> {

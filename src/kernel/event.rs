@@ -12,7 +12,7 @@ use super::conversation::{Bill, ModelErrorKind, ModelFailure, ModelTurn, Spendin
 use super::file::{FileNow, WriteOutcome};
 use super::finding::GateReport;
 use super::hash::ContentHash;
-use super::ids::{ChangeId, GateRoundId, ModelCallId, QuestionId, TimerId, ToolCallId};
+use super::ids::{ChangeId, GateRoundId, ModelCallId, QuestionId, TaskId, TimerId, ToolCallId};
 use super::money::Dollars;
 use super::path::RelPath;
 use super::plan::{Step, Targets};
@@ -151,6 +151,9 @@ pub struct RunSpec {
     pub budget: Budget,
     #[serde(default)]
     pub stall: StallPolicy,
+    /// The task that the run is an attempt at, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
 }
 
 /// A word of the user to a run that is under way.

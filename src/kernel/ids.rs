@@ -32,6 +32,10 @@ text_id!(
     RunId
 );
 text_id!(
+    /// What the user wants done: `t1`, `t2`, … in the order of a workspace.
+    TaskId
+);
+text_id!(
     /// A question, unique over all runs: `<run>.q<n>`.
     QuestionId
 );

@@ -16,6 +16,8 @@ pub fn error(kind: ErrorKind, message: impl Into<String>) -> Error {
         | ErrorKind::AlreadyAnswered
         | ErrorKind::WrongAnswer
         | ErrorKind::RunOver
+        | ErrorKind::UnknownTask
+        | ErrorKind::TaskState
         | ErrorKind::NoModel
         | ErrorKind::NoWorkspace
         | ErrorKind::UnknownDocument

@@ -20,6 +20,7 @@ use super::runs;
 use super::server::Server;
 use super::session::Session;
 use super::start::{start, taken};
+use super::tasks;
 use super::virtual_documents;
 use super::writing;
 use crate::app::{Clean, CleanError, EditedSince, EventsError, Undo, UndoError};
@@ -55,6 +56,12 @@ pub fn add(builder: LspServiceBuilder<Server>) -> LspServiceBuilder<Server> {
         .custom_method(method::RUN_DIFF, run_diff)
         .custom_method(method::RUN_REVERT, run_revert)
         .custom_method(method::TASK_CLEAN, task_clean)
+        .custom_method(method::TASK_LIST, tasks::list)
+        .custom_method(method::TASK_ADD, tasks::add)
+        .custom_method(method::TASK_IMPORT, tasks::import)
+        .custom_method(method::TASK_EDIT, tasks::edit)
+        .custom_method(method::TASK_READY, tasks::ready)
+        .custom_method(method::TASK_START, tasks::start)
         .custom_method(method::QUESTION_LIST, question_list)
         .custom_method(method::QUESTION_ANSWER, question_answer)
         .custom_method(method::DOCUMENT_READ, document_read)

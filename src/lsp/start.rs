@@ -29,7 +29,13 @@ pub async fn start(session: &Session, params: StartParams) -> Result<StartResult
             "stall": params.stall,
         }),
         prompt: params.prompt,
+        task: None,
     };
+    with(session, wish).await
+}
+
+/// Starts what is wished for.
+pub async fn with(session: &Session, wish: RunWish) -> Result<StartResult> {
     let spec = session.app.spec(wish, true).await.map_err(|why| {
         let kind = match why {
             SpecError::NoModel(_) => ErrorKind::NoModel,

@@ -14,6 +14,9 @@ pub enum ErrorKind {
     /// The answer does not fit the question.
     WrongAnswer,
     RunOver,
+    UnknownTask,
+    /// From where the task stands that cannot be done with it.
+    TaskState,
     /// No model is configured.
     NoModel,
     /// No workspace folder is open.

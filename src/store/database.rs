@@ -1,7 +1,7 @@
-//! The state that several processes share: an index of the runs, leases, and what is to be said to a run's owner.
+//! The state that several processes share: tasks, an index of the runs, leases, and what is to be said to a run's owner.
 //!
 //! SQLite with a write-ahead log. What it says of runs is folded from their transcripts and brought up to date by
-//! [`Database::refresh`], so a damaged database costs time and nothing else: it is set aside and built again. Promises: two
+//! [`Database::refresh`], so a damaged database costs time: it is set aside and built again, with those of its tasks that can still be read. Promises: two
 //! processes never own one run, what was posted to an owner stays until it says that it is done, and every call ends
 //! within about the busy timeout.
 
@@ -9,6 +9,7 @@ mod leases;
 mod open;
 mod posts;
 mod runs;
+mod tasks;
 
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,7 @@ pub use self::leases::Claim;
 pub use self::open::Opened;
 pub use self::posts::Post;
 pub use self::runs::{Problem, Refreshed};
+pub use self::tasks::{Numbered, TasksError};
 
 /// What can go wrong. Completes "failed to ".
 #[derive(Debug, Error)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::conversation::{Cost, Usage};
 use crate::kernel::event::{Engine, Record, RunEvent, RunOutcome};
-use crate::kernel::ids::{QuestionId, RunId};
+use crate::kernel::ids::{QuestionId, RunId, TaskId};
 use crate::kernel::question::{Question, QuestionState};
 use crate::kernel::run::{RunStatus, Summary, Waiting};
 use crate::kernel::tool::PlanItem;
@@ -16,6 +16,9 @@ use crate::kernel::tool::PlanItem;
 #[serde(rename_all = "camelCase")]
 pub struct Overview {
     pub run: RunId,
+    /// The task that it is an attempt at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
     pub prompt: String,
     pub engine: Engine,
     pub model: String,
@@ -42,6 +45,7 @@ impl Overview {
     pub fn new(run: RunId) -> Self {
         Self {
             run,
+            task: None,
             prompt: String::new(),
             engine: Engine::default(),
             model: String::new(),
@@ -76,6 +80,7 @@ impl Overview {
         let at = record.at;
         match &record.event {
             RunEvent::RunStarted { spec } => {
+                self.task.clone_from(&spec.task);
                 self.prompt.clone_from(&spec.prompt);
                 self.engine = spec.engine;
                 self.model.clone_from(&spec.model);
@@ -198,6 +203,7 @@ pub(super) mod tests {
                 policy: Policy::default(),
                 budget: Budget::default(),
                 stall: Default::default(),
+                task: None,
             },
         }
     }

@@ -50,6 +50,7 @@ impl Bench {
             model: "scripted:test".into(),
             fallback_model: None,
             stall: Default::default(),
+            task: None,
             policy: Policy::default(),
             budget: Budget::default(),
         };

@@ -256,9 +256,7 @@ fn words_about_a_plan_make_another_one() {
     assert!(bench.told().contains("The user says: use one file"));
     bench.reply(call("propose_plan", &proposal("create a.rs")));
     bench.targets(&[]);
-    bench
-        .answer(&bench.question().id.clone(), Answer::TakeAll)
-        .unwrap();
+    bench.answer(&bench.question().id, Answer::TakeAll).unwrap();
     assert_eq!(states(&bench), [InProgress]);
 }
 

@@ -86,6 +86,7 @@ impl World {
                 timeout_s: 30,
                 action,
             },
+            task: None,
         };
         let run = RunId::new("r1");
         let mut world = Self {

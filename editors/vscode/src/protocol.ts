@@ -16,6 +16,12 @@ export interface ClientRequests {
   "outrigger/task/clean": { params: TaskCleanParams; result: TaskCleanResult };
   "outrigger/run/list": { params: RunListParams; result: RunListResult };
   "outrigger/run/events": { params: RunEventsParams; result: RunEventsResult };
+  "outrigger/task/list": { params: TaskListParams; result: TaskListResult };
+  "outrigger/task/add": { params: TaskAddParams; result: TaskResult };
+  "outrigger/task/import": { params: TaskImportParams; result: TaskImportResult };
+  "outrigger/task/edit": { params: TaskEditParams; result: TaskResult };
+  "outrigger/task/ready": { params: TaskReadyParams; result: TaskResult };
+  "outrigger/task/start": { params: TaskStartParams; result: TaskStartResult };
   "outrigger/question/list": { params: QuestionListParams; result: QuestionListResult };
   "outrigger/question/answer": { params: QuestionAnswerParams; result: QuestionAnswerResult };
   "outrigger/document/read": { params: DocumentReadParams; result: DocumentReadResult };
@@ -328,8 +334,16 @@ export interface Context {
   files: string;
   /** Name of the workspace folder. */
   folder: string;
+  /** Where names of the task occur, one place a line. */
+  mentions?: string;
+  /** Files that the task names, as they are now: the model need not read them. */
+  named?: Array<SeenFile>;
   /** What was left out, for people and model. */
   notes: Array<string>;
+  /** Documents that are open in the editor, those with unsaved text marked; one a line. */
+  open?: string;
+  /** Files that were changed last, newest first; one a line. */
+  recent?: string;
 }
 
 export interface Convention {
@@ -399,11 +413,13 @@ export interface ErrorData {
 }
 
 export type ErrorKind =
-  | "invalidParams" | "unknownRun" | "unknownQuestion" | "runOver" | "unknownDocument"
+  | "invalidParams" | "unknownRun" | "unknownQuestion" | "runOver" | "unknownTask" | "unknownDocument"
   /** Another answer came first, or the question was withdrawn. */
   | "alreadyAnswered"
   /** The answer does not fit the question. */
   | "wrongAnswer"
+  /** From where the task stands that cannot be done with it. */
+  | "taskState"
   /** No model is configured. */
   | "noModel"
   /** No workspace folder is open. */
@@ -548,6 +564,12 @@ export interface ListFiles {
   /** Folder relative to the workspace root. Default: the root. */
   path: RelPath | null;
 }
+
+export type ListFormat =
+  /** Each item of a list at the margin is a task, what is indented below it its description. */
+  | "markdown"
+  /** An array of titles and of objects with `title`, `description`, `dependsOn`, `done`, `settings`. */
+  | "json";
 
 /** What happens when the agent's change and someone else's do not overlap. */
 export type MergePolicy =
@@ -1380,6 +1402,8 @@ export interface RunSpec {
   policy: Policy;
   prompt: string;
   stall: StallPolicy;
+  /** The task that the run is an attempt at, if it is one. */
+  task?: TaskId | null;
 }
 
 /** `outrigger/run/start` */
@@ -1618,6 +1642,253 @@ export interface Targets {
   /** Those that are files now, unsaved ones included. */
   there: Array<RelPath>;
 }
+
+export interface Task {
+  changedAt: number;
+  createdAt: number;
+  /** Tasks that must be done before this one is started. */
+  dependsOn: Array<TaskId>;
+  description?: string;
+  id: TaskId;
+  /** What people did with it, oldest first. */
+  log: Array<TaskNote>;
+  origin: TaskOrigin;
+  /** Attempts, oldest first. */
+  runs: Array<TaskRun>;
+  settings?: TaskSettings;
+  state: TaskState;
+  /** When that was said, by a person or by the newest run. Milliseconds since 1970. */
+  stateSince: number;
+  /** One line. */
+  title: string;
+}
+
+/**
+ * `outrigger/task/add`: of somebody's words, or of a place in a file. Without a title it is the first line of the
+ * description, what a comment asks for, or what a diagnostic says.
+ */
+export interface TaskAddParams {
+  /** Who says it, for the others; so in all that follow. Default: the client's name. */
+  by?: string | null;
+  /** Tasks that must be done before, by id or title. */
+  dependsOn?: Array<string>;
+  description?: string;
+  folder?: string | null;
+  /** Default: somebody's words. */
+  origin?: TaskOriginInput | null;
+  settings?: TaskSettings;
+  title?: string | null;
+}
+
+/** Limits of a task's runs; those that are left out are as configured. */
+export interface TaskBudget {
+  /** Seconds of work. */
+  activeS?: number | null;
+  /** US dollars, of one run. */
+  cost?: Dollars | null;
+  iterations?: number | null;
+  /** US dollars, of all runs of the task together. */
+  taskCost?: Dollars | null;
+  tokens?: number | null;
+}
+
+/** `outrigger/task/clean` */
+export interface TaskCleanParams {
+  /** Files that were edited since become what they were before the runs, too. */
+  force?: boolean;
+  /** Only say what would be done. */
+  preview?: boolean;
+  /** Runs that have ended without success. */
+  runIds: Array<RunId>;
+}
+
+export interface TaskCleanResult {
+  /** By path. */
+  files: Array<RevertedFile>;
+  /** As of a revert. */
+  revertId?: RunId | null;
+  /** The runs that were cleaned up after. */
+  runIds: Array<RunId>;
+}
+
+/** `outrigger/task/edit`: what is left out stays as it is. */
+export interface TaskEditParams {
+  by?: string | null;
+  dependsOn?: Array<TaskId> | null;
+  description?: string | null;
+  folder?: string | null;
+  settings?: TaskSettings | null;
+  /** Where a person puts it. While a run works on it, it says itself where it stands. */
+  state?: TaskState | null;
+  taskId: TaskId;
+  title?: string | null;
+}
+
+/** What the user wants done: `t1`, `t2`, … in the order of a workspace. */
+export type TaskId = string;
+
+/** `outrigger/task/import`: all tasks of a list, or none. */
+export interface TaskImportParams {
+  by?: string | null;
+  /** Where the text is from, for people. */
+  file?: string | null;
+  folder?: string | null;
+  /** Default: by how the text begins. */
+  format?: ListFormat | null;
+  text: string;
+}
+
+export interface TaskImportResult {
+  /** Items that were marked as done, and left out. */
+  alreadyDone: number;
+  tasks: Array<Task>;
+}
+
+/** `outrigger/task/list` */
+export interface TaskListParams {
+  /** The workspace folder, by its URI, path or last name, where several are open; so in all that follow. */
+  folder?: string | null;
+  /** Only tasks that stand so. Default: all. */
+  states?: Array<TaskState>;
+}
+
+export interface TaskListResult {
+  /** In the order in which they were made. */
+  tasks: Array<Task>;
+}
+
+/** A line of a task's log. */
+export interface TaskNote {
+  /** Milliseconds since 1970. */
+  at: number;
+  by: string;
+  text: string;
+}
+
+/** Where a task came from. Lines count from 1, both included. */
+export type TaskOrigin =
+  /** Somebody's words. */
+  | {
+    type: "prompt";
+  }
+  /** A part of a file. Its text, when left out, is read by the server. */
+  | {
+    type: "selection";
+    firstLine: number;
+    lastLine: number;
+    path: RelPath;
+    text: string;
+  }
+  /** A comment that says what is to be done. Its text, when left out, is read by the server. */
+  | {
+    type: "todo";
+    line: number;
+    path: RelPath;
+    text: string;
+  }
+  /** A problem, of whichever tool. */
+  | {
+    type: "diagnostic";
+    code?: string | null;
+    line: number;
+    message: string;
+    path: RelPath;
+    source?: string | null;
+  }
+  /** An item of a list that was imported. */
+  | {
+    type: "list";
+    file?: string | null;
+  };
+
+/** Where a task came from. Lines count from 1, both included. */
+export type TaskOriginInput =
+  /** Somebody's words. */
+  | {
+    type: "prompt";
+  }
+  /** A part of a file. Its text, when left out, is read by the server. */
+  | {
+    type: "selection";
+    firstLine: number;
+    lastLine: number;
+    path: RelPath;
+    text?: string;
+  }
+  /** A comment that says what is to be done. Its text, when left out, is read by the server. */
+  | {
+    type: "todo";
+    line: number;
+    path: RelPath;
+    text?: string;
+  }
+  /** A problem, of whichever tool. */
+  | {
+    type: "diagnostic";
+    code?: string | null;
+    line: number;
+    message: string;
+    path: RelPath;
+    source?: string | null;
+  }
+  /** An item of a list that was imported. */
+  | {
+    type: "list";
+    file?: string | null;
+  };
+
+/** `outrigger/task/ready`: backlog → ready. */
+export interface TaskReadyParams {
+  by?: string | null;
+  folder?: string | null;
+  taskId: TaskId;
+}
+
+/** The task as it is then. */
+export interface TaskResult {
+  task: Task;
+}
+
+/** One attempt. */
+export interface TaskRun {
+  /** When it said something last. */
+  changedAt: number;
+  run: RunId;
+  /** Milliseconds since 1970. */
+  startedAt: number;
+  status: RunStatus;
+}
+
+/** How a task's runs differ from the configured settings. */
+export interface TaskSettings {
+  budget?: TaskBudget;
+  engine?: Engine | null;
+  model?: string | null;
+}
+
+/** `outrigger/task/start`: starts a run of the task, if what it depends on is done and no run works on it. */
+export interface TaskStartParams {
+  budget?: BudgetInput | null;
+  by?: string | null;
+  /** Default: the task's own, else the configured one, as for all that follows. */
+  engine?: Engine | null;
+  fallbackModel?: string | null;
+  folder?: string | null;
+  model?: string | null;
+  policy?: PolicyInput | null;
+  stall?: StallPolicyInput | null;
+  taskId: TaskId;
+}
+
+export interface TaskStartResult {
+  runId: RunId;
+  taskId: TaskId;
+}
+
+export type TaskState =
+  | "backlog" | "ready" | "inProgress" | "done" | "failed"
+  /** A run of it waits for a human, or was interrupted. */
+  | "blocked";
 
 /** A text file as it is now: the open document's text where there is one, else the disk's. */
 export interface TextNow {

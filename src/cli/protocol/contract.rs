@@ -7,7 +7,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::protocol::{
-    self, capabilities, change, document, error, method, models, question, run, settings,
+    self, capabilities, change, document, error, method, models, question, run, settings, task,
 };
 
 const REFERENCE: &str = "#/$defs/";
@@ -94,6 +94,22 @@ impl Contract {
             types.received::<run::EventsParams>("RunEventsParams");
             types.sent::<run::EventsResult>("RunEventsResult");
             request(method::RUN_EVENTS, "RunEventsParams", "RunEventsResult");
+            types.received::<task::ListParams>("TaskListParams");
+            types.sent::<task::ListResult>("TaskListResult");
+            request(method::TASK_LIST, "TaskListParams", "TaskListResult");
+            types.sent::<task::TaskResult>("TaskResult");
+            types.received::<task::AddParams>("TaskAddParams");
+            request(method::TASK_ADD, "TaskAddParams", "TaskResult");
+            types.received::<task::ImportParams>("TaskImportParams");
+            types.sent::<task::ImportResult>("TaskImportResult");
+            request(method::TASK_IMPORT, "TaskImportParams", "TaskImportResult");
+            types.received::<task::EditParams>("TaskEditParams");
+            request(method::TASK_EDIT, "TaskEditParams", "TaskResult");
+            types.received::<task::ReadyParams>("TaskReadyParams");
+            request(method::TASK_READY, "TaskReadyParams", "TaskResult");
+            types.received::<task::StartParams>("TaskStartParams");
+            types.sent::<task::StartResult>("TaskStartResult");
+            request(method::TASK_START, "TaskStartParams", "TaskStartResult");
             types.received::<question::ListParams>("QuestionListParams");
             types.sent::<question::ListResult>("QuestionListResult");
             request(

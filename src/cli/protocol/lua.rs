@@ -90,9 +90,8 @@ fn declaration(name: &str, schema: &Value) -> Result<String, UnknownSchema> {
     let writer = Writer { name };
     let full = format!("{PREFIX}{name}");
     let doc = doc(schema);
-    let fields = match schema.as_object() {
-        Some(schema) => schema,
-        None => return Ok(format!("{doc}---@alias {full} {}\n", writer.of(schema)?)),
+    let Some(fields) = schema.as_object() else {
+        return Ok(format!("{doc}---@alias {full} {}\n", writer.of(schema)?));
     };
     let alternatives = ["oneOf", "anyOf"]
         .iter()

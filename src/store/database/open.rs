@@ -14,7 +14,8 @@ use crate::store::transcript::make_private_folder;
 const BUSY: Duration = Duration::from_secs(5);
 
 /// Each brings a database from its place in the list to the next version. Never changed once released, only added to.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [
+    "
     CREATE TABLE runs (
         id TEXT PRIMARY KEY,
         started_at INTEGER NOT NULL,
@@ -34,7 +35,17 @@ const MIGRATIONS: [&str; 1] = ["
         body TEXT NOT NULL
     ) STRICT;
     CREATE INDEX posts_by_run ON posts (run, id);
-"];
+",
+    // The number orders; ids are never used again.
+    "
+    CREATE TABLE tasks (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        body TEXT NOT NULL
+    ) STRICT;
+    ALTER TABLE runs ADD COLUMN task TEXT;
+    CREATE INDEX runs_by_task ON runs (task, started_at) WHERE task IS NOT NULL;
+",
+];
 
 /// What opening found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +92,11 @@ impl Database {
             Err(Failure::Damaged) => {
                 let aside = set_aside(path).map_err(io("set aside the damaged state database"))?;
                 match Self::try_open(path) {
-                    Ok((database, _)) => Ok((database, Opened::SetAside(aside))),
+                    Ok((mut database, _)) => {
+                        // Runs come back from their transcripts; tasks are nowhere else.
+                        super::tasks::rescue(&aside, &mut database);
+                        Ok((database, Opened::SetAside(aside)))
+                    }
                     Err(Failure::Other(error)) => Err(error),
                     Err(Failure::Damaged) => Err(io("open the state database")(
                         std::io::ErrorKind::InvalidData.into(),

@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::{Database, DatabaseError};
 use crate::kernel::event::Record;
-use crate::kernel::ids::RunId;
+use crate::kernel::ids::{RunId, TaskId};
 use crate::store::overview::Overview;
 use crate::store::transcript::{self, BadLine};
 
@@ -97,6 +97,17 @@ impl Database {
     pub fn unfinished_runs(&self) -> Result<Vec<Overview>, DatabaseError> {
         self.overviews(
             "SELECT overview FROM runs WHERE over = ?1 ORDER BY started_at DESC, id DESC",
+            0,
+        )
+    }
+
+    /// The runs that are attempts at some task, oldest first.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn runs_of_tasks(&self) -> Result<Vec<Overview>, DatabaseError> {
+        self.overviews(
+            "SELECT overview FROM runs WHERE task IS NOT NULL AND ?1 = 0 ORDER BY started_at, id",
             0,
         )
     }
@@ -209,8 +220,8 @@ fn write_overview(
 ) -> Result<(), DatabaseError> {
     let mut query = transaction
         .prepare_cached(
-            "INSERT OR REPLACE INTO runs (id, started_at, over, size, overview)
-             VALUES (?1, ?2, ?3, ?4, ?5)",
+            "INSERT OR REPLACE INTO runs (id, started_at, over, size, overview, task)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )
         .map_err(&failed)?;
     query
@@ -219,7 +230,8 @@ fn write_overview(
             overview.started_at,
             i64::from(overview.end.is_some()),
             i64::try_from(size).unwrap_or(i64::MAX),
-            serde_json::to_string(overview)?
+            serde_json::to_string(overview)?,
+            overview.task.as_ref().map(TaskId::as_str)
         ])
         .map_err(&failed)?;
     Ok(())

@@ -11,13 +11,21 @@
 ---@field ['outrigger/run/changes'] { params: outrigger.wire.RunChangesParams, result: outrigger.wire.RunChangesResult }
 ---@field ['outrigger/run/diff'] { params: outrigger.wire.RunDiffParams, result: outrigger.wire.RunDiffResult }
 ---@field ['outrigger/run/revert'] { params: outrigger.wire.RunRevertParams, result: outrigger.wire.RunRevertResult }
+---@field ['outrigger/task/clean'] { params: outrigger.wire.TaskCleanParams, result: outrigger.wire.TaskCleanResult }
 ---@field ['outrigger/run/list'] { params: outrigger.wire.RunListParams, result: outrigger.wire.RunListResult }
 ---@field ['outrigger/run/events'] { params: outrigger.wire.RunEventsParams, result: outrigger.wire.RunEventsResult }
+---@field ['outrigger/task/list'] { params: outrigger.wire.TaskListParams, result: outrigger.wire.TaskListResult }
+---@field ['outrigger/task/add'] { params: outrigger.wire.TaskAddParams, result: outrigger.wire.TaskResult }
+---@field ['outrigger/task/import'] { params: outrigger.wire.TaskImportParams, result: outrigger.wire.TaskImportResult }
+---@field ['outrigger/task/edit'] { params: outrigger.wire.TaskEditParams, result: outrigger.wire.TaskResult }
+---@field ['outrigger/task/ready'] { params: outrigger.wire.TaskReadyParams, result: outrigger.wire.TaskResult }
+---@field ['outrigger/task/start'] { params: outrigger.wire.TaskStartParams, result: outrigger.wire.TaskStartResult }
 ---@field ['outrigger/question/list'] { params: outrigger.wire.QuestionListParams, result: outrigger.wire.QuestionListResult }
 ---@field ['outrigger/question/answer'] { params: outrigger.wire.QuestionAnswerParams, result: outrigger.wire.QuestionAnswerResult }
 ---@field ['outrigger/document/read'] { params: outrigger.wire.DocumentReadParams, result: outrigger.wire.DocumentReadResult }
 ---@field ['outrigger/models/list'] { params: outrigger.wire.ModelsListParams, result: outrigger.wire.ModelsListResult }
 ---@field ['outrigger/models/key'] { params: outrigger.wire.ModelsKeyParams, result: outrigger.wire.ModelsKeyResult }
+---@field ['outrigger/settings/list'] { params: outrigger.wire.SettingsListParams, result: outrigger.wire.SettingsListResult }
 
 --- Notifications that the server sends.
 ---@class outrigger.wire.ServerNotifications
@@ -30,7 +38,7 @@
 ---@class outrigger.wire.ServerRequests
 ---@field ['outrigger/document/save'] { params: outrigger.wire.DocumentSaveParams, result: outrigger.wire.DocumentSaveResult }
 
---- Overwrite: take the whole proposal.
+--- Overwrite, plan: take the whole proposal.
 ---@class outrigger.wire.Answer.TakeAll
 ---@field type 'takeAll'
 
@@ -39,7 +47,7 @@
 ---@field type 'takeHunks'
 ---@field hunks integer[]
 
---- Overwrite: take this text, which the user made of it.
+--- Overwrite, plan: take this text, which the user made of it.
 ---@class outrigger.wire.Answer.TakeText
 ---@field type 'takeText'
 ---@field text string
@@ -73,7 +81,7 @@
 ---| outrigger.wire.Answer.Text
 ---| outrigger.wire.Answer.StopRun
 
---- Overwrite: take the whole proposal.
+--- Overwrite, plan: take the whole proposal.
 ---@class outrigger.wire.AnswerInput.TakeAll
 ---@field type 'takeAll'
 
@@ -82,7 +90,7 @@
 ---@field type 'takeHunks'
 ---@field hunks integer[]
 
---- Overwrite: take this text, which the user made of it.
+--- Overwrite, plan: take this text, which the user made of it.
 ---@class outrigger.wire.AnswerInput.TakeText
 ---@field type 'takeText'
 ---@field text string
@@ -179,6 +187,7 @@
 ---| 'model' # The model failed and retrying does not help.
 ---| 'stall' # No sign of life.
 ---| 'circles' # The same call with the same result, again and again.
+---| 'plan' # The model made no plan that can be followed.
 
 --- Limits of a run. Reaching one is a question, never a silent end.
 ---@class outrigger.wire.Budget
@@ -238,7 +247,10 @@
 ---@field version? integer Version of the contract the client was written against.
 
 --- What happens with a command that the model wants to run.
----@alias outrigger.wire.CommandPolicy 'allow'|'deny'|'ask'
+---@alias outrigger.wire.CommandPolicy
+---| 'ask' # The user is asked, once or once for the run.
+---| 'allow' # Commands run; nobody is asked.
+---| 'deny' # Commands do not run, and the model is told so.
 
 --- What happens when a proposal meets content that the run has not read, or that changed since.
 ---@alias outrigger.wire.ConflictPolicy
@@ -262,7 +274,11 @@
 ---@field conventions outrigger.wire.Convention[] AGENTS.md and its like: path and text.
 ---@field files string One path a line, ignore files honoured, cut when long (which is then said).
 ---@field folder string Name of the workspace folder.
+---@field mentions? string Where names of the task occur, one place a line.
+---@field named? outrigger.wire.SeenFile[] Files that the task names, as they are now: the model need not read them.
 ---@field notes string[] What was left out, for people and model.
+---@field open? string Documents that are open in the editor, those with unsaved text marked; one a line.
+---@field recent? string Files that were changed last, newest first; one a line.
 
 ---@class outrigger.wire.Convention
 ---@field path outrigger.wire.RelPath
@@ -304,12 +320,13 @@
 --- How a run thinks.
 ---@alias outrigger.wire.Engine
 ---| 'react' # A tool-use loop.
+---| 'plan' # A plan of typed steps first, which are then done and verified one after the other.
 
 --- `error.data` of a failed custom request.
 ---@class outrigger.wire.ErrorData
 ---@field kind outrigger.wire.ErrorKind
 
----@alias outrigger.wire.ErrorKind 'invalidParams'|'unknownRun'|'unknownQuestion'|'runOver'|'unknownDocument'|'alreadyAnswered'|'wrongAnswer'|'noModel'|'noWorkspace'|'storage'
+---@alias outrigger.wire.ErrorKind 'invalidParams'|'unknownRun'|'unknownQuestion'|'runOver'|'unknownTask'|'unknownDocument'|'alreadyAnswered'|'wrongAnswer'|'taskState'|'noModel'|'noWorkspace'|'storage'
 
 ---@alias outrigger.wire.FileChange 'created'|'edited'|'deleted'
 
@@ -432,6 +449,10 @@
 ---@field glob? string Only paths that match this glob, such as `**/*.rs`.
 ---@field path? outrigger.wire.RelPath Folder relative to the workspace root. Default: the root.
 
+---@alias outrigger.wire.ListFormat
+---| 'markdown' # Each item of a list at the margin is a task, what is indented below it its description.
+---| 'json' # An array of titles and of objects with `title`, `description`, `dependsOn`, `done`, `settings`.
+
 --- What happens when the agent's change and someone else's do not overlap.
 ---@alias outrigger.wire.MergePolicy
 ---| 'auto' # They are merged.
@@ -513,23 +534,32 @@
 ---@field lineText string The text of the first line of the range, cut at 400 bytes: for people, for the model and for the fingerprint.
 ---@field range outrigger.wire.TextRange
 
+--- One item of a run's plan, as it is shown.
 ---@class outrigger.wire.PlanItem
 ---@field state outrigger.wire.PlanItemState
+---@field step? outrigger.wire.Step Where the plan is one of typed steps.
 ---@field title string What is done in this step.
 
----@alias outrigger.wire.PlanItemState 'pending'|'in_progress'|'done'|'skipped'
+---@alias outrigger.wire.PlanItemState 'pending'|'in_progress'|'done'|'skipped'|'failed'
+
+--- One item of a plan as the model keeps it.
+---@class outrigger.wire.PlanLine
+---@field state outrigger.wire.PlanItemState
+---@field title string What is done in this step.
 
 --- How a run deals with what it must not decide alone.
 ---@class outrigger.wire.Policy
 ---@field commands outrigger.wire.CommandPolicy Whether the agent may run commands.
 ---@field conflict outrigger.wire.ConflictPolicy What happens when a change meets content that the agent has not read.
 ---@field merge outrigger.wire.MergePolicy What happens when the agent's change and another one do not overlap.
+---@field review outrigger.wire.ReviewPolicy Which plans a human looks at before they are followed.
 
 --- How a run deals with what it must not decide alone.
 ---@class outrigger.wire.PolicyInput
 ---@field commands? outrigger.wire.CommandPolicy Whether the agent may run commands.
 ---@field conflict? outrigger.wire.ConflictPolicy What happens when a change meets content that the agent has not read.
 ---@field merge? outrigger.wire.MergePolicy What happens when the agent's change and another one do not overlap.
+---@field review? outrigger.wire.ReviewPolicy Which plans a human looks at before they are followed.
 
 --- A point between two characters of a text without BOM. All counts are 0-based and from the line's start.
 ---@class outrigger.wire.Position
@@ -537,6 +567,25 @@
 ---@field utf16 integer Column in UTF-16 code units.
 ---@field utf32 integer Column in code points.
 ---@field utf8 integer Column in UTF-8 bytes.
+
+--- A part of what a model is told, with its size.
+---@class outrigger.wire.PromptPart
+---@field bytes integer
+---@field name string `instructions` (with the project's own rules), `task`, `answers`, `results`, `notes`.
+
+--- Propose how the task is done, before anything is changed: the steps in their order, one file or command each. A file
+--- that exists is edited, never created. All checks run by themselves at the end.
+---@class outrigger.wire.ProposePlan
+---@field nothing_to_do? string Only when there is nothing to do at all, and no step: why.
+---@field steps outrigger.wire.ProposedStep[]
+
+--- One step of a plan: exactly one of a file or a command.
+---@class outrigger.wire.ProposedStep
+---@field command? string The command line of a `command` step.
+---@field depends_on integer[] Numbers of the steps that must be done before, counted from 1.
+---@field kind outrigger.wire.StepKind
+---@field target? outrigger.wire.RelPath The file to create, edit or delete, relative to the workspace root.
+---@field why string What is done there and why, in one sentence.
 
 ---@class outrigger.wire.Provider
 ---@field baseUrl? string
@@ -624,12 +673,19 @@
 ---@field kind 'budget'
 ---@field limit string
 
+--- May this plan be followed? It can be edited as a text, which is then what is followed.
+---@class outrigger.wire.QuestionKind.Plan
+---@field kind 'plan'
+---@field document string The plan as a text, to be read and edited.
+---@field steps outrigger.wire.Step[]
+
 ---@alias outrigger.wire.QuestionKind
 ---| outrigger.wire.QuestionKind.Overwrite
 ---| outrigger.wire.QuestionKind.Blocker
 ---| outrigger.wire.QuestionKind.Command
 ---| outrigger.wire.QuestionKind.Uncertain
 ---| outrigger.wire.QuestionKind.Budget
+---| outrigger.wire.QuestionKind.Plan
 
 --- `outrigger/question/list`
 ---@class outrigger.wire.QuestionListParams
@@ -747,8 +803,9 @@
 ---@alias outrigger.wire.RevertOutcome
 ---| 'restored' # Byte for byte what it was before.
 ---| 'removed' # The run had made it; it is gone.
----| 'merged' # What the run did is taken out; edits made since stay.
+---| 'merged' # What the run did, or the chosen part of it, is taken out; edits made since stay.
 ---| 'alreadyAsBefore' # Nothing had to be done.
+---| 'overruled' # As it was before, although it had been edited since: cleaning was forced. A revert of `revertId` brings the edits back.
 ---| 'left' # Not touched: see `reason`.
 ---| 'failed' # It could not be done: see `reason`. The file is as it was.
 
@@ -757,6 +814,9 @@
 ---@field patch string What the revert does, or of a file that is left, what has been changed since the run.
 ---@field path outrigger.wire.RelPath
 ---@field reason? string Why the file is left, or why it could not be reverted; for people.
+
+--- Which plans a human looks at before they are followed.
+---@alias outrigger.wire.ReviewPolicy 'always'|'never'|'large'
 
 --- `outrigger/run/cancel`. Answered when the run has ended and its processes are gone; cancelling twice is no error.
 ---@class outrigger.wire.RunCancelParams
@@ -837,6 +897,12 @@
 ---@field reports outrigger.wire.GateReport[]
 ---@field round outrigger.wire.GateRoundId
 
+--- What is there of a proposed plan's targets.
+---@class outrigger.wire.RunEvent.TargetsFound
+---@field type 'targetsFound'
+---@field call outrigger.wire.ToolCallId
+---@field targets outrigger.wire.Targets
+
 ---@class outrigger.wire.RunEvent.QuestionAnswered
 ---@field type 'questionAnswered'
 ---@field answer outrigger.wire.Answer
@@ -884,6 +950,7 @@
 ---@field type 'modelCalled'
 ---@field call outrigger.wire.ModelCallId
 ---@field model string
+---@field prompt outrigger.wire.PromptPart[] What the prompt is made of, in its order: what stays the same from call to call comes first.
 
 --- A failed call will be repeated, or its turn changed: what is done about it and when.
 ---@class outrigger.wire.RunEvent.ModelRetried
@@ -920,6 +987,26 @@
 ---@class outrigger.wire.RunEvent.PlanUpdated
 ---@field type 'planUpdated'
 ---@field items outrigger.wire.PlanItem[]
+
+---@class outrigger.wire.RunEvent.StepStarted
+---@field type 'stepStarted'
+---@field step outrigger.wire.Step
+
+--- A step is over: done, skipped or failed, with why where it is not plainly done.
+---@class outrigger.wire.RunEvent.StepEnded
+---@field type 'stepEnded'
+---@field state outrigger.wire.PlanItemState
+---@field step outrigger.wire.Step
+---@field why? string
+
+--- The gates rejected the work so often that it counts: as a failure, as a reason for a new plan, or for a question.
+---@class outrigger.wire.RunEvent.VerificationFailed
+---@field type 'verificationFailed'
+---@field files outrigger.wire.RelPath[]
+---@field findings integer
+---@field first string[] `path:line:col code message` of the first five.
+---@field gates string[]
+---@field next string What follows.
 
 ---@class outrigger.wire.RunEvent.QuestionOpened
 ---@field type 'questionOpened'
@@ -980,6 +1067,7 @@
 ---| outrigger.wire.RunEvent.FileInspected
 ---| outrigger.wire.RunEvent.WriteFinished
 ---| outrigger.wire.RunEvent.GatesReported
+---| outrigger.wire.RunEvent.TargetsFound
 ---| outrigger.wire.RunEvent.QuestionAnswered
 ---| outrigger.wire.RunEvent.CancelRequested
 ---| outrigger.wire.RunEvent.WorkStopped
@@ -997,6 +1085,9 @@
 ---| outrigger.wire.RunEvent.ToolFailed
 ---| outrigger.wire.RunEvent.ToolDenied
 ---| outrigger.wire.RunEvent.PlanUpdated
+---| outrigger.wire.RunEvent.StepStarted
+---| outrigger.wire.RunEvent.StepEnded
+---| outrigger.wire.RunEvent.VerificationFailed
 ---| outrigger.wire.RunEvent.QuestionOpened
 ---| outrigger.wire.RunEvent.QuestionWithdrawn
 ---| outrigger.wire.RunEvent.GatesStarted
@@ -1068,12 +1159,14 @@
 ---@field policy outrigger.wire.Policy
 ---@field prompt string
 ---@field stall outrigger.wire.StallPolicy
+---@field task? outrigger.wire.TaskId The task that the run is an attempt at, if it is one.
 
 --- `outrigger/run/start`
 ---@class outrigger.wire.RunStartParams
 ---@field budget? outrigger.wire.BudgetInput Any of its fields; the others are as configured.
 ---@field engine? outrigger.wire.Engine Default: the configured one, as for all that follows.
 ---@field fallbackModel? string The model that takes over when the first cannot be reached.
+---@field folder? string The workspace folder, by its URI, path or last name, where several are open.
 ---@field model? string `provider/model` or `scripted:FILE`.
 ---@field policy? outrigger.wire.PolicyInput Any of its fields; the others are as configured.
 ---@field prompt string What the run shall do.
@@ -1096,9 +1189,11 @@
 --- A run as a list or a panel shows it.
 ---@class outrigger.wire.RunView
 ---@field cost outrigger.wire.Cost What it has cost so far, as far as prices are known.
+---@field elsewhere? boolean Another process on this workspace works on it: it can be followed, answered and cancelled from here all the same.
 ---@field ['end']? outrigger.wire.RunEnd Present when the run is over.
 ---@field engine outrigger.wire.Engine
 ---@field findings integer Findings that the run introduced and that are still there.
+---@field folder? string URI of its workspace folder, where several are open.
 ---@field model string
 ---@field openQuestions outrigger.wire.QuestionId[]
 ---@field plan outrigger.wire.PlanItem[]
@@ -1125,6 +1220,19 @@
 ---@class outrigger.wire.ServerOffer
 ---@field methods string[] The custom requests the server answers.
 ---@field version integer
+
+---@class outrigger.wire.Setting
+---@field name string `budget.tokens`
+---@field origin string For people: `default`, `outrigger.toml:3`, `$OUTRIGGER_MODEL`, `editor settings`.
+---@field value any
+
+--- `outrigger/settings/list`: what holds now, and where each value comes from.
+---@class outrigger.wire.SettingsListParams
+---@field folder? string The workspace folder, by its URI, path or last name; may be left out where only one is open.
+
+---@class outrigger.wire.SettingsListResult
+---@field problems string[] What is wrong with any, for people. It was left out; everything else holds.
+---@field settings outrigger.wire.Setting[] By name. Left out: what only the user's own file may say, where secrets can be.
 
 ---@alias outrigger.wire.Severity 'error'|'warning'|'information'|'hint'
 
@@ -1185,6 +1293,17 @@
 ---| outrigger.wire.Steer.GoOn
 ---| outrigger.wire.Steer.Model
 
+--- One item of a plan.
+---@class outrigger.wire.Step
+---@field command? string The command line of `command`.
+---@field dependsOn? integer[] Numbers of the steps that must be done before.
+---@field kind outrigger.wire.StepKind
+---@field number integer From 1, in the order in which the steps are done.
+---@field target? outrigger.wire.RelPath The file of `create`, `edit` and `delete`.
+---@field why string What it does there, and why; one line.
+
+---@alias outrigger.wire.StepKind 'delete'|'create'|'edit'|'command'|'verify'
+
 ---@class outrigger.wire.StopReason.Other
 ---@field other string
 
@@ -1206,6 +1325,218 @@
 ---@field toolCalls integer
 ---@field usage outrigger.wire.Usage
 ---@field verification outrigger.wire.Verification
+
+--- What is known of a plan's targets.
+---@class outrigger.wire.Targets
+---@field nearest table<string, outrigger.wire.RelPath[]> Of those that are not: files with a name like theirs.
+---@field there outrigger.wire.RelPath[] Those that are files now, unsaved ones included.
+
+---@class outrigger.wire.Task
+---@field changedAt integer
+---@field createdAt integer
+---@field dependsOn outrigger.wire.TaskId[] Tasks that must be done before this one is started.
+---@field description? string
+---@field id outrigger.wire.TaskId
+---@field log outrigger.wire.TaskNote[] What people did with it, oldest first.
+---@field origin outrigger.wire.TaskOrigin
+---@field runs outrigger.wire.TaskRun[] Attempts, oldest first.
+---@field settings? outrigger.wire.TaskSettings
+---@field state outrigger.wire.TaskState
+---@field stateSince integer When that was said, by a person or by the newest run. Milliseconds since 1970.
+---@field title string One line.
+
+--- `outrigger/task/add`: of somebody's words, or of a place in a file. Without a title it is the first line of the
+--- description, what a comment asks for, or what a diagnostic says.
+---@class outrigger.wire.TaskAddParams
+---@field by? string Who says it, for the others; so in all that follow. Default: the client's name.
+---@field dependsOn? string[] Tasks that must be done before, by id or title.
+---@field description? string
+---@field folder? string
+---@field origin? outrigger.wire.TaskOriginInput Default: somebody's words.
+---@field settings? outrigger.wire.TaskSettings
+---@field title? string
+
+--- Limits of a task's runs; those that are left out are as configured.
+---@class outrigger.wire.TaskBudget
+---@field activeS? integer Seconds of work.
+---@field cost? outrigger.wire.Dollars US dollars, of one run.
+---@field iterations? integer
+---@field taskCost? outrigger.wire.Dollars US dollars, of all runs of the task together.
+---@field tokens? integer
+
+--- `outrigger/task/clean`
+---@class outrigger.wire.TaskCleanParams
+---@field force? boolean Files that were edited since become what they were before the runs, too.
+---@field preview? boolean Only say what would be done.
+---@field runIds outrigger.wire.RunId[] Runs that have ended without success.
+
+---@class outrigger.wire.TaskCleanResult
+---@field files outrigger.wire.RevertedFile[] By path.
+---@field revertId? outrigger.wire.RunId As of a revert.
+---@field runIds outrigger.wire.RunId[] The runs that were cleaned up after.
+
+--- `outrigger/task/edit`: what is left out stays as it is.
+---@class outrigger.wire.TaskEditParams
+---@field by? string
+---@field dependsOn? outrigger.wire.TaskId[]
+---@field description? string
+---@field folder? string
+---@field settings? outrigger.wire.TaskSettings
+---@field state? outrigger.wire.TaskState Where a person puts it. While a run works on it, it says itself where it stands.
+---@field taskId outrigger.wire.TaskId
+---@field title? string
+
+--- What the user wants done: `t1`, `t2`, … in the order of a workspace.
+---@alias outrigger.wire.TaskId string
+
+--- `outrigger/task/import`: all tasks of a list, or none.
+---@class outrigger.wire.TaskImportParams
+---@field by? string
+---@field file? string Where the text is from, for people.
+---@field folder? string
+---@field format? outrigger.wire.ListFormat Default: by how the text begins.
+---@field text string
+
+---@class outrigger.wire.TaskImportResult
+---@field alreadyDone integer Items that were marked as done, and left out.
+---@field tasks outrigger.wire.Task[]
+
+--- `outrigger/task/list`
+---@class outrigger.wire.TaskListParams
+---@field folder? string The workspace folder, by its URI, path or last name, where several are open; so in all that follow.
+---@field states? outrigger.wire.TaskState[] Only tasks that stand so. Default: all.
+
+---@class outrigger.wire.TaskListResult
+---@field tasks outrigger.wire.Task[] In the order in which they were made.
+
+--- A line of a task's log.
+---@class outrigger.wire.TaskNote
+---@field at integer Milliseconds since 1970.
+---@field by string
+---@field text string
+
+--- Somebody's words.
+---@class outrigger.wire.TaskOrigin.Prompt
+---@field type 'prompt'
+
+--- A part of a file. Its text, when left out, is read by the server.
+---@class outrigger.wire.TaskOrigin.Selection
+---@field type 'selection'
+---@field firstLine integer
+---@field lastLine integer
+---@field path outrigger.wire.RelPath
+---@field text string
+
+--- A comment that says what is to be done. Its text, when left out, is read by the server.
+---@class outrigger.wire.TaskOrigin.Todo
+---@field type 'todo'
+---@field line integer
+---@field path outrigger.wire.RelPath
+---@field text string
+
+--- A problem, of whichever tool.
+---@class outrigger.wire.TaskOrigin.Diagnostic
+---@field type 'diagnostic'
+---@field code? string
+---@field line integer
+---@field message string
+---@field path outrigger.wire.RelPath
+---@field source? string
+
+--- An item of a list that was imported.
+---@class outrigger.wire.TaskOrigin.List
+---@field type 'list'
+---@field file? string
+
+--- Where a task came from. Lines count from 1, both included.
+---@alias outrigger.wire.TaskOrigin
+---| outrigger.wire.TaskOrigin.Prompt
+---| outrigger.wire.TaskOrigin.Selection
+---| outrigger.wire.TaskOrigin.Todo
+---| outrigger.wire.TaskOrigin.Diagnostic
+---| outrigger.wire.TaskOrigin.List
+
+--- Somebody's words.
+---@class outrigger.wire.TaskOriginInput.Prompt
+---@field type 'prompt'
+
+--- A part of a file. Its text, when left out, is read by the server.
+---@class outrigger.wire.TaskOriginInput.Selection
+---@field type 'selection'
+---@field firstLine integer
+---@field lastLine integer
+---@field path outrigger.wire.RelPath
+---@field text? string
+
+--- A comment that says what is to be done. Its text, when left out, is read by the server.
+---@class outrigger.wire.TaskOriginInput.Todo
+---@field type 'todo'
+---@field line integer
+---@field path outrigger.wire.RelPath
+---@field text? string
+
+--- A problem, of whichever tool.
+---@class outrigger.wire.TaskOriginInput.Diagnostic
+---@field type 'diagnostic'
+---@field code? string
+---@field line integer
+---@field message string
+---@field path outrigger.wire.RelPath
+---@field source? string
+
+--- An item of a list that was imported.
+---@class outrigger.wire.TaskOriginInput.List
+---@field type 'list'
+---@field file? string
+
+--- Where a task came from. Lines count from 1, both included.
+---@alias outrigger.wire.TaskOriginInput
+---| outrigger.wire.TaskOriginInput.Prompt
+---| outrigger.wire.TaskOriginInput.Selection
+---| outrigger.wire.TaskOriginInput.Todo
+---| outrigger.wire.TaskOriginInput.Diagnostic
+---| outrigger.wire.TaskOriginInput.List
+
+--- `outrigger/task/ready`: backlog → ready.
+---@class outrigger.wire.TaskReadyParams
+---@field by? string
+---@field folder? string
+---@field taskId outrigger.wire.TaskId
+
+--- The task as it is then.
+---@class outrigger.wire.TaskResult
+---@field task outrigger.wire.Task
+
+--- One attempt.
+---@class outrigger.wire.TaskRun
+---@field changedAt integer When it said something last.
+---@field run outrigger.wire.RunId
+---@field startedAt integer Milliseconds since 1970.
+---@field status outrigger.wire.RunStatus
+
+--- How a task's runs differ from the configured settings.
+---@class outrigger.wire.TaskSettings
+---@field budget? outrigger.wire.TaskBudget
+---@field engine? outrigger.wire.Engine
+---@field model? string
+
+--- `outrigger/task/start`: starts a run of the task, if what it depends on is done and no run works on it.
+---@class outrigger.wire.TaskStartParams
+---@field budget? outrigger.wire.BudgetInput
+---@field by? string
+---@field engine? outrigger.wire.Engine Default: the task's own, else the configured one, as for all that follows.
+---@field fallbackModel? string
+---@field folder? string
+---@field model? string
+---@field policy? outrigger.wire.PolicyInput
+---@field stall? outrigger.wire.StallPolicyInput
+---@field taskId outrigger.wire.TaskId
+
+---@class outrigger.wire.TaskStartResult
+---@field runId outrigger.wire.RunId
+---@field taskId outrigger.wire.TaskId
+
+---@alias outrigger.wire.TaskState 'backlog'|'ready'|'inProgress'|'done'|'failed'|'blocked'
 
 --- A text file as it is now: the open document's text where there is one, else the disk's.
 ---@class outrigger.wire.TextNow
@@ -1278,6 +1609,10 @@
 ---@field tool 'plan'
 ---@field arguments outrigger.wire.UpdatePlan
 
+---@class outrigger.wire.ToolUse.Propose_plan
+---@field tool 'propose_plan'
+---@field arguments outrigger.wire.ProposePlan
+
 --- A tool call whose arguments fit the tool.
 ---@alias outrigger.wire.ToolUse
 ---| outrigger.wire.ToolUse.Read
@@ -1288,10 +1623,11 @@
 ---| outrigger.wire.ToolUse.Command
 ---| outrigger.wire.ToolUse.Ask
 ---| outrigger.wire.ToolUse.Plan
+---| outrigger.wire.ToolUse.Propose_plan
 
 --- Say how you mean to go about the task, and keep it up to date. Give the whole list each time.
 ---@class outrigger.wire.UpdatePlan
----@field items outrigger.wire.PlanItem[]
+---@field items outrigger.wire.PlanLine[]
 
 --- Tokens as the provider counts them; zero where it does not say.
 ---@class outrigger.wire.Usage

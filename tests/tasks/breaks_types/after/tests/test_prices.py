@@ -1,0 +1,5 @@
+from orbit.prices import total
+
+
+def test_total() -> None:
+    assert total([1, 2]) == 3

@@ -1,0 +1,5 @@
+"""Words of welcome."""
+
+
+def hello(name: str) -> str:
+    return f"Grüß Gott, {name}!"

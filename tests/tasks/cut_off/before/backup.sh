@@ -1,0 +1,3 @@
+#!/bin/sh
+set -eu
+tar -cf "$1.tar" "$1"

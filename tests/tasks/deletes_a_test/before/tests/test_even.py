@@ -1,0 +1,5 @@
+from orbit.even import is_even
+
+
+def test_even() -> None:
+    assert is_even(2)
