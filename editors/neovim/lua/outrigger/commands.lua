@@ -98,6 +98,27 @@ end
 local conflict_policies = { 'ask', 'edit', 'overwrite', 'fail' }
 local command_policies = { 'ask', 'allow', 'deny' }
 
+--- What `++model=` can be: models that need no question over the net to be known, and scripts.
+---@param lead string
+---@return string[]
+local function models(lead)
+  local script = lead:match('^%+%+model=scripted:(.*)')
+  if script then
+    return vim.tbl_map(function(file)
+      return '++model=scripted:' .. file
+    end, vim.fn.getcompletion(script, 'file'))
+  end
+  local names = { '++model=scripted:' }
+  local client = require('outrigger.client').current()
+  local answer = client and client:request_sync('outrigger/models/list', { offline = true }, 2000)
+  for _, provider in ipairs(answer and answer.result and answer.result.providers or {}) do
+    for _, model in ipairs(provider.models) do
+      names[#names + 1] = '++model=' .. model.name
+    end
+  end
+  return names
+end
+
 local function run(arguments, command)
   local options, prompt = plus_options(arguments)
   local policy = {}
@@ -211,10 +232,8 @@ M.subcommands = {
         return vim.tbl_map(function(value)
           return name .. value
         end, values)
-      elseif lead:match('^%+%+model=scripted:') then
-        return vim.tbl_map(function(file)
-          return '++model=scripted:' .. file
-        end, vim.fn.getcompletion((lead:gsub('^%+%+model=scripted:', '')), 'file'))
+      elseif lead:match('^%+%+model=') then
+        return models(lead)
       elseif lead:sub(1, 1) == '+' and not before:match('%s[^%s+]%S*%s*$') then
         return { '++model=', '++conflict=', '++commands=' }
       end

@@ -538,6 +538,11 @@
 ---@field utf32 integer Column in code points.
 ---@field utf8 integer Column in UTF-8 bytes.
 
+--- A part of what a model is told, with its size.
+---@class outrigger.wire.PromptPart
+---@field bytes integer
+---@field name string `instructions` (with the project's own rules), `task`, `answers`, `results`, `notes`.
+
 ---@class outrigger.wire.Provider
 ---@field baseUrl? string
 ---@field models outrigger.wire.Model[] Models that can be named: what it lists, else what is known of it.
@@ -884,6 +889,7 @@
 ---@field type 'modelCalled'
 ---@field call outrigger.wire.ModelCallId
 ---@field model string
+---@field prompt outrigger.wire.PromptPart[] What the prompt is made of, in its order: what stays the same from call to call comes first.
 
 --- A failed call will be repeated, or its turn changed: what is done about it and when.
 ---@class outrigger.wire.RunEvent.ModelRetried
@@ -1074,6 +1080,7 @@
 ---@field budget? outrigger.wire.BudgetInput Any of its fields; the others are as configured.
 ---@field engine? outrigger.wire.Engine Default: the configured one, as for all that follows.
 ---@field fallbackModel? string The model that takes over when the first cannot be reached.
+---@field folder? string The workspace folder, by its URI, path or last name, where several are open.
 ---@field model? string `provider/model` or `scripted:FILE`.
 ---@field policy? outrigger.wire.PolicyInput Any of its fields; the others are as configured.
 ---@field prompt string What the run shall do.
@@ -1096,9 +1103,11 @@
 --- A run as a list or a panel shows it.
 ---@class outrigger.wire.RunView
 ---@field cost outrigger.wire.Cost What it has cost so far, as far as prices are known.
+---@field elsewhere? boolean Another process on this workspace works on it: it can be followed, answered and cancelled from here all the same.
 ---@field ['end']? outrigger.wire.RunEnd Present when the run is over.
 ---@field engine outrigger.wire.Engine
 ---@field findings integer Findings that the run introduced and that are still there.
+---@field folder? string URI of its workspace folder, where several are open.
 ---@field model string
 ---@field openQuestions outrigger.wire.QuestionId[]
 ---@field plan outrigger.wire.PlanItem[]
