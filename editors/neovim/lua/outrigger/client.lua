@@ -102,6 +102,15 @@ function M.request(client, method, params, done, failed)
   end)
 end
 
+--- Whether the sidecar says that it takes this request.
+---@param client vim.lsp.Client
+---@param method string
+---@return boolean
+function M.offers(client, method)
+  local methods = vim.tbl_get(client.server_capabilities or {}, 'experimental', 'outrigger', 'methods')
+  return vim.list_contains(methods or {}, method)
+end
+
 --- Absolute path of a workspace path.
 ---@param client vim.lsp.Client
 ---@param path string
