@@ -427,6 +427,25 @@ t.test('questions that were open before are asked for, and an answer goes by id'
   t.equal('interrupted', require('outrigger.runs').get('rbefore').status)
 end)
 
+t.test('what is null on the wire is missing in Lua, in whichever version of Neovim', function()
+  local client = require('outrigger.client')
+  t.equal(nil, client.without_null(vim.NIL))
+  t.equal(
+    { kind = { path = 'x', hunks = { { id = 0 } } }, of = {} },
+    client.without_null({
+      kind = { path = 'x', base = vim.NIL, hunks = { { id = 0, at = vim.NIL } } },
+      of = {},
+      no = vim.NIL,
+    })
+  )
+  local case = panel()
+  case.tell(start('ohne Warten'))
+  case.tell({ type = 'statusChanged', from = 'queued', to = 'executing', waiting = vim.NIL })
+  case.shows('executing  ohne Warten')
+  t.equal(nil, require('outrigger.runs').get(case.run).waiting)
+  case.stop()
+end)
+
 t.test('the command completes its subcommands and their options', function()
   local complete = require('outrigger.commands').complete
   local function at(line)
