@@ -2,8 +2,8 @@
 
 ---@param name string
 local function handler(name)
-  return function(...)
-    return require('outrigger.handlers')[name](...)
+  return function(err, params, context)
+    return require('outrigger.handlers')[name](err, require('outrigger.client').without_null(params), context)
   end
 end
 

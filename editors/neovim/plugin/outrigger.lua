@@ -36,6 +36,7 @@ for name, subcommand in pairs({
   keep = 'keep',
   panel = 'panel',
   fix = 'fix',
+  plan = 'plan',
   ['take-hunk'] = 'hunk take',
   ['leave-hunk'] = 'hunk leave',
 }) do

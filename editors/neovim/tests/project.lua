@@ -49,7 +49,7 @@ end
 ---@type table<integer, boolean> clients that were told to stop
 local stopping = {}
 
---- Leaves the project: no sidecar, no buffers.
+--- Leaves the project: no sidecar, no buffers, one window.
 function M.leave()
   vim.lsp.enable('outrigger', false)
   t.wait('the end of the sidecar', function()
@@ -63,6 +63,7 @@ function M.leave()
     end
     return #clients == 0
   end)
+  vim.cmd('silent! tabonly! | silent! only!')
   vim.cmd('silent! %bwipeout!')
 end
 

@@ -12,8 +12,9 @@ local M = {}
 --- Starts one for a folder, with the plugin's own configuration.
 ---@param root string
 ---@param replies table<string, fun(params: table): any, any>?
+---@param methods string[]? that it says it takes
 ---@return tests.Server
-function M.start(root, replies)
+function M.start(root, replies, methods)
   local server = { sent = {} }
   local config = vim.tbl_deep_extend('force', vim.deepcopy(vim.lsp.config.outrigger), {
     root_dir = root,
@@ -35,6 +36,7 @@ function M.start(root, replies)
               capabilities = {
                 positionEncoding = 'utf-8',
                 textDocumentSync = { openClose = true, change = 2, save = {} },
+                experimental = { outrigger = { version = 1, methods = methods or {} } },
               },
             })
           elseif method == 'outrigger/run/list' and not (replies and replies[method]) then

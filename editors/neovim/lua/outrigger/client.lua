@@ -84,6 +84,25 @@ function M.tell(err)
   vim.notify('Outrigger: ' .. (err.message or vim.inspect(err)), vim.log.levels.ERROR)
 end
 
+--- Takes away what is null: some versions of Neovim give `vim.NIL` for it, which counts as true.
+---@generic T
+---@param value T
+---@return T
+function M.without_null(value)
+  if value == vim.NIL then
+    return nil
+  elseif type(value) == 'table' then
+    for key, part in pairs(value) do
+      if part == vim.NIL then
+        value[key] = nil
+      elseif type(part) == 'table' then
+        M.without_null(part)
+      end
+    end
+  end
+  return value
+end
+
 --- Sends a custom request; errors are told to the user, unless `failed` takes them.
 ---@param client vim.lsp.Client
 ---@param method string
@@ -97,9 +116,18 @@ function M.request(client, method, params, done, failed)
     if err then
       (failed or M.tell)(err)
     elseif done then
-      done(result)
+      done(M.without_null(result))
     end
   end)
+end
+
+--- Whether the sidecar says that it takes this request.
+---@param client vim.lsp.Client
+---@param method string
+---@return boolean
+function M.offers(client, method)
+  local methods = vim.tbl_get(client.server_capabilities or {}, 'experimental', 'outrigger', 'methods')
+  return vim.list_contains(methods or {}, method)
 end
 
 --- Absolute path of a workspace path.

@@ -1,130 +1,12 @@
 --- `:Outrigger …`: one table of subcommands, each with what it does and what completes it.
+local shared = require('outrigger.commands.shared')
+local warn, pick, ids = shared.warn, shared.pick, shared.ids
+
 local M = {}
 
 ---@class outrigger.Subcommand
 ---@field run fun(arguments: string, command: table)
 ---@field complete (fun(lead: string, before: string): string[])?
-
-local function warn(text)
-  vim.notify('Outrigger: ' .. text, vim.log.levels.WARN)
-end
-
---- Lets the user pick, unless there is only one or an id says which.
----@generic T
----@param items T[]
----@param id string
----@param texts { none: string, prompt: string, format: fun(item: T): string }
----@param done fun(item: T)
-local function pick(items, id, texts, done)
-  if id ~= '' then
-    for _, item in ipairs(items) do
-      if item.id == id then
-        return done(item)
-      end
-    end
-    return warn(('%s: %s'):format(texts.none, id))
-  elseif #items == 0 then
-    return warn(texts.none)
-  elseif #items == 1 then
-    return done(items[1])
-  end
-  vim.ui.select(items, { prompt = texts.prompt, format_item = texts.format }, function(item)
-    if item then
-      done(item)
-    end
-  end)
-end
-
-local function ids(items)
-  return vim.tbl_map(function(item)
-    return item.id
-  end, items)
-end
-
---- The text of a range, with where it is from, for the prompt.
----@param command { line1: integer, line2: integer }
----@return string
-local function selection(command)
-  local buffer = vim.api.nvim_get_current_buf()
-  local lines = vim.api.nvim_buf_get_lines(buffer, command.line1 - 1, command.line2, true)
-  local place = ('lines %d-%d'):format(command.line1, command.line2)
-  local first, last = vim.fn.getpos("'<"), vim.fn.getpos("'>")
-  -- The last visual selection, if that is what the range came from: its characters, not its whole lines.
-  if vim.fn.visualmode() == 'v' and first[2] == command.line1 and last[2] == command.line2 then
-    local ok, region = pcall(vim.fn.getregion, first, last, { type = 'v' })
-    if ok and #region > 0 then
-      lines = region
-    end
-  end
-  local client = require('outrigger.client').current(buffer)
-  local file = vim.api.nvim_buf_get_name(buffer)
-  if file ~= '' then
-    file = client and require('outrigger.client').relative(client, file) or vim.fn.fnamemodify(file, ':.')
-  else
-    file = 'a buffer without a file'
-  end
-  local fence = '```'
-  while vim.iter(lines):any(function(line)
-    return line:find(fence, 1, true) ~= nil
-  end) do
-    fence = fence .. '`'
-  end
-  return ('\n\nFrom %s, %s:\n%s%s\n%s\n%s'):format(
-    file,
-    place,
-    fence,
-    vim.bo[buffer].filetype,
-    table.concat(lines, '\n'),
-    fence
-  )
-end
-
---- Leading `++name=value` words, as Vim's own commands have them.
----@param arguments string
----@return table<string, string> options
----@return string rest
-local function plus_options(arguments)
-  local options = {}
-  while true do
-    local name, value, rest = arguments:match('^%s*%+%+(%a+)=(%S+)%s*(.*)$')
-    if not name then
-      return options, arguments
-    end
-    options[name] = value
-    arguments = rest
-  end
-end
-
-local conflict_policies = { 'ask', 'edit', 'overwrite', 'fail' }
-local command_policies = { 'ask', 'allow', 'deny' }
-
-local function run(arguments, command)
-  local options, prompt = plus_options(arguments)
-  local policy = {}
-  for name, value in pairs(options) do
-    if name == 'conflict' or name == 'commands' then
-      policy[name] = value
-    elseif name ~= 'model' then
-      return warn(('there is no option ++%s; there are ++model, ++conflict and ++commands'):format(name))
-    end
-  end
-  local function start(text)
-    if not text or vim.trim(text) == '' then
-      return
-    end
-    if command.range > 0 then
-      text = text .. selection(command)
-    end
-    require('outrigger.runs').start(text, {
-      model = options.model,
-      policy = next(policy) and policy or nil,
-    })
-  end
-  if vim.trim(prompt) ~= '' then
-    return start(prompt)
-  end
-  vim.ui.input({ prompt = 'Outrigger, do: ' }, start)
-end
 
 --- A run by its id, also one of an earlier process that this Neovim has not been told of; else the user picks.
 ---@param id string
@@ -174,26 +56,14 @@ local function working_ids()
   end, require('outrigger.runs').unfinished())
 end
 
---- Diagnostics that the cursor is on, else those of its line; of a range, all that touch it.
----@param command { range: integer, line1: integer, line2: integer }
----@return vim.Diagnostic[]
-local function diagnostics_at(command)
-  local cursor = vim.api.nvim_win_get_cursor(0)
-  local first = command.range > 0 and command.line1 or cursor[1]
-  local last = command.range > 0 and command.line2 or cursor[1]
-  local found = vim.tbl_filter(function(diagnostic)
-    return diagnostic.source ~= 'outrigger' and diagnostic.lnum + 1 <= last and diagnostic.end_lnum + 1 >= first
-  end, vim.diagnostic.get(0))
-  if command.range > 0 then
-    return found
-  end
-  local row, column = cursor[1] - 1, cursor[2]
-  local under = vim.tbl_filter(function(diagnostic)
-    local from_here = diagnostic.lnum < row or diagnostic.col <= column
-    local to_here = diagnostic.end_lnum > row or diagnostic.end_col > column
-    return from_here and to_here
-  end, found)
-  return #under > 0 and under or found
+--- Open questions of a kind.
+---@param kind string
+---@return outrigger.wire.Question[]
+local function of_kind(kind)
+  local questions = require('outrigger.questions')
+  return vim.tbl_filter(function(question)
+    return questions.kind_of(question) == kind
+  end, questions.open())
 end
 
 local function run_line(item)
@@ -202,25 +72,7 @@ end
 
 ---@type table<string, outrigger.Subcommand>
 M.subcommands = {
-  run = {
-    run = run,
-    complete = function(lead, before)
-      if lead:match('^%+%+conflict=') or lead:match('^%+%+commands=') then
-        local name = lead:match('^(%+%+%a+=)')
-        local values = name == '++conflict=' and conflict_policies or command_policies
-        return vim.tbl_map(function(value)
-          return name .. value
-        end, values)
-      elseif lead:match('^%+%+model=scripted:') then
-        return vim.tbl_map(function(file)
-          return '++model=scripted:' .. file
-        end, vim.fn.getcompletion((lead:gsub('^%+%+model=scripted:', '')), 'file'))
-      elseif lead:sub(1, 1) == '+' and not before:match('%s[^%s+]%S*%s*$') then
-        return { '++model=', '++conflict=', '++commands=' }
-      end
-      return {}
-    end,
-  },
+  run = require('outrigger.commands.run'),
   cancel = {
     run = function(arguments)
       local runs = require('outrigger.runs')
@@ -359,10 +211,7 @@ M.subcommands = {
   diff = {
     run = function(arguments)
       local questions = require('outrigger.questions')
-      local overwrites = vim.tbl_filter(function(question)
-        return questions.kind_of(question) == 'overwrite'
-      end, questions.open())
-      pick(overwrites, arguments, {
+      pick(of_kind('overwrite'), arguments, {
         none = 'no such overwrite is asked about',
         prompt = 'Show which difference?',
         format = questions.headline,
@@ -371,13 +220,30 @@ M.subcommands = {
       end)
     end,
     complete = function()
-      return ids(vim.tbl_filter(function(question)
-        return question.kind.kind == 'overwrite'
-      end, require('outrigger.questions').open()))
+      return ids(of_kind('overwrite'))
+    end,
+  },
+  plan = {
+    run = function(arguments)
+      local questions = require('outrigger.questions')
+      pick(of_kind('plan'), arguments, {
+        none = 'no such plan is asked about',
+        prompt = 'Show which plan?',
+        format = questions.headline,
+      }, function(question)
+        require('outrigger.plan').open(question.id)
+      end)
+    end,
+    complete = function()
+      return ids(of_kind('plan'))
     end,
   },
   accept = {
     run = function()
+      local plan = package.loaded['outrigger.plan']
+      if plan and plan.here() then
+        return plan.accept()
+      end
       require('outrigger.diff').accept()
     end,
   },
@@ -399,8 +265,8 @@ M.subcommands = {
   },
   fix = {
     run = function(arguments, command)
-      local options, more = plus_options(arguments)
-      local found = diagnostics_at(command)
+      local options, more = shared.plus_options(arguments)
+      local found = shared.diagnostics_at(command)
       if #found == 0 then
         return warn('there is no diagnostic on this line')
       end
@@ -439,6 +305,7 @@ M.subcommands = {
       return ids(require('outrigger.runs').all())
     end,
   },
+  task = require('outrigger.commands.task'),
   panel = {
     run = function()
       require('outrigger.panel').open()

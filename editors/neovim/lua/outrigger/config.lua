@@ -3,6 +3,7 @@ local M = {}
 
 ---@class outrigger.Config
 ---@field model string? `provider/model` or `scripted:FILE`; nil: what the sidecar is configured with
+---@field engine string? how a run thinks: `react` or `plan`; nil: what the sidecar is configured with
 ---@field policy table? how runs deal with conflicts, merges and commands, as in PROTOCOL.md
 ---@field budget table? limits of runs, as in PROTOCOL.md
 ---@field prompt boolean open the prompt for a question by itself when you are idle in Normal mode; otherwise it is only announced
@@ -10,6 +11,7 @@ local M = {}
 ---@field notify boolean announce questions and the ends of runs by vim.notify()
 local defaults = {
   model = nil,
+  engine = nil,
   policy = nil,
   budget = nil,
   prompt = false,
@@ -19,6 +21,7 @@ local defaults = {
 
 local types = {
   model = 'string',
+  engine = 'string',
   policy = 'table',
   budget = 'table',
   prompt = 'boolean',

@@ -106,9 +106,11 @@ end
 
 --- What the gates of the newest run came to, and the programs that gates need.
 local function check_gates(health)
-  local newest = vim.iter(require('outrigger.runs').all()):find(function(run)
-    return next(run.gates) ~= nil
-  end)
+  local client = require('outrigger.client').current()
+  local newest = client
+    and vim.iter(require('outrigger.runs').all()):find(function(run)
+      return run.client_id == client.id and next(run.gates) ~= nil
+    end)
   for gate, report in vim.spairs(newest and newest.gates or {}) do
     local text = ('%s: %s, in the newest run that was checked'):format(gate, report.outcome)
     if report.outcome == 'missing' or report.outcome == 'error' then

@@ -29,7 +29,7 @@ end
 
 --- Starts a run. `done` gets its id.
 ---@param prompt string
----@param options { model: string?, policy: outrigger.wire.PolicyInput?, budget: outrigger.wire.BudgetInput? }?
+---@param options { engine: string?, model: string?, policy: outrigger.wire.PolicyInput?, budget: outrigger.wire.BudgetInput? }?
 ---@param done fun(run_id: string)?
 function M.run(prompt, options, done)
   require('outrigger.runs').start(prompt, options or {}, done)

@@ -12,6 +12,12 @@ local function one_line(text, width)
   return text
 end
 
+---@param step table
+---@return string
+function M.step(step)
+  return ('%d %s %s'):format(step.number, step.kind, step.target or step.command or step.why or '')
+end
+
 --- What is worth reading of each event, beside its type.
 ---@type table<string, fun(event: table): string>
 local detail = {
@@ -49,6 +55,21 @@ local detail = {
   end,
   planUpdated = function(event)
     return ('%d steps'):format(#event.items)
+  end,
+  stepStarted = function(event)
+    return M.step(event.step)
+  end,
+  stepEnded = function(event)
+    return ('%s: %s%s'):format(event.state, M.step(event.step), event.why and ' – ' .. event.why or '')
+  end,
+  verificationFailed = function(event)
+    return ('%s: %s'):format(table.concat(event.gates, ', '), event.next)
+  end,
+  budgetWarned = function(event)
+    return ('%s: %s of %s'):format(event.limit, tostring(event.used), tostring(event.of))
+  end,
+  fileHeld = function(event)
+    return ('%s by %s'):format(event.path, event.by.holder == 'run' and event.by.run or event.by.holder)
   end,
   questionOpened = function(event)
     return event.question.title

@@ -225,6 +225,23 @@ local function choice_items(question)
   return items
 end
 
+---@param question table
+---@return outrigger.prompt.Item[]
+local function plan_items(question)
+  local items = choice_items(question)
+  table.insert(items, 1, {
+    label = 'Show the plan',
+    effect = 'a text to read and change; nothing is decided yet',
+    take = function()
+      require('outrigger.plan').open(question.id)
+    end,
+  })
+  return items
+end
+
+---@type table<string, fun(question: table): outrigger.prompt.Item[]>
+local items_of = { overwrite = overwrite_items, plan = plan_items }
+
 --- Shows a question's answers; choosing none leaves it open.
 ---@param id string
 function M.ask(id)
@@ -237,8 +254,7 @@ function M.ask(id)
   if question.detail and question.detail ~= '' then
     text = text .. '\n' .. question.detail
   end
-  local overwrite = questions.kind_of(question) == 'overwrite'
-  select(id, text, overwrite and overwrite_items(question) or choice_items(question))
+  select(id, text, (items_of[questions.kind_of(question)] or choice_items)(question))
 end
 
 return M

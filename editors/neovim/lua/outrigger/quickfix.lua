@@ -17,7 +17,7 @@ end
 --- What the gates say now.
 function M.findings()
   local client = client_module.current()
-  local found = client and require('outrigger.panel').findings(client) or {}
+  local found = client and require('outrigger.panel.lines').findings(client) or {}
   show('Outrigger: findings', vim.diagnostic.toqflist(found), 'no findings')
 end
 

@@ -224,6 +224,12 @@ local function take(run, record, live)
   changed(run, record)
   if live and record.event.type == 'ended' then
     announce_end(run)
+  elseif live and record.event.type == 'budgetWarned' and config.get().notify then
+    local event = record.event
+    vim.notify(
+      ('Outrigger: %s of %s used (%s)'):format(tostring(event.used), tostring(event.of), tostring(event.limit)),
+      vim.log.levels.WARN
+    )
   end
 end
 
@@ -305,6 +311,7 @@ function M.connected(client)
     end
   end, ignore)
   require('outrigger.questions').fetch(client)
+  require('outrigger.tasks').refresh(client)
 end
 
 --- A sidecar is gone; its runs are parked in their transcripts.
@@ -361,15 +368,17 @@ function M.get(id)
 end
 
 ---@param prompt string
----@param options { model: string?, policy: table?, budget: table? }
+---@param options { engine: string?, model: string?, policy: table?, budget: table?, selection: table? }
 ---@param done fun(run_id: string)?
 function M.start(prompt, options, done)
   local set = config.get()
-  client_module.with(function(client)
+  local function start(client)
     client_module.request(client, 'outrigger/run/start', {
       prompt = prompt,
+      engine = options.engine or set.engine,
       model = options.model or set.model,
-      policy = options.policy or set.policy,
+      -- What one call does not say is as configured.
+      policy = options.policy and vim.tbl_extend('force', set.policy or {}, options.policy) or set.policy,
       budget = options.budget or set.budget,
     }, function(result)
       local run = known(client.id, result.runId)
@@ -380,6 +389,11 @@ function M.start(prompt, options, done)
       if done then
         done(result.runId)
       end
+    end)
+  end
+  client_module.with(function(client)
+    require('outrigger.view').tell(client, options.selection, function()
+      start(client)
     end)
   end)
 end

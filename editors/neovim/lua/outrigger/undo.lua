@@ -16,6 +16,7 @@ local outcomes = {
   removed = 'removed, the run had made it',
   merged = 'as before, with your edits since',
   alreadyAsBefore = 'already as before',
+  overruled = 'as before, although it was edited since',
   left = 'LEFT as it is',
   failed = 'FAILED',
 }
@@ -106,7 +107,7 @@ local function count(parts, wanted)
   return found
 end
 
-local writes = { restored = true, removed = true, merged = true }
+local writes = { restored = true, removed = true, merged = true, overruled = true }
 
 --- The files that were open and are gone: their empty shells go as well, unless there is something of the user's in them.
 ---@param client vim.lsp.Client
@@ -121,6 +122,34 @@ local function look_again(client, parts)
         pcall(vim.cmd.checktime, { args = { tostring(buffer) }, mods = { silent = true } })
       end
     end
+  end
+end
+
+---@param items { label: string }[]
+---@param prompt string
+---@param done fun(item: table?)
+local function choose(items, prompt, done)
+  vim.ui.select(items, {
+    prompt = prompt,
+    kind = 'outrigger.undo',
+    format_item = function(item)
+      return item.label
+    end,
+  }, done)
+end
+
+--- What was done to files, in words, and what was left where something was.
+---@param client vim.lsp.Client
+---@param results outrigger.undo.Part[]
+local function tell_result(client, results)
+  look_again(client, results)
+  local left = count(results, { left = true, failed = true })
+  vim.notify(
+    ('Outrigger: %d taken back, %d left'):format(count(results, writes), left),
+    left > 0 and vim.log.levels.WARN or vim.log.levels.INFO
+  )
+  if left > 0 then
+    show(M.report('What was done, and what was left:', results))
   end
 end
 
@@ -147,27 +176,13 @@ local function preview_and_ask(client, runs, words)
       end
     end
     items[#items + 1] = { label = 'Nothing' }
-    vim.ui.select(items, {
-      prompt = words.ask,
-      kind = 'outrigger.undo',
-      format_item = function(item)
-        return item.label
-      end,
-    }, function(item)
+    choose(items, words.ask, function(item)
       close()
       if not item or not item.runs then
         return
       end
       each(client, item.runs, false, function(results)
-        look_again(client, results)
-        local left = count(results, { left = true, failed = true })
-        vim.notify(
-          ('Outrigger: %d taken back, %d left'):format(count(results, writes), left),
-          left > 0 and vim.log.levels.WARN or vim.log.levels.INFO
-        )
-        if left > 0 then
-          show(M.report('What was done, and what was left:', results))
-        end
+        tell_result(client, results)
       end)
     end)
   end)
@@ -185,23 +200,54 @@ function M.revert(client, run, paths)
   })
 end
 
---- Takes back what runs that did not succeed have left behind.
+--- Takes back what runs that did not succeed have left behind, of all of them together.
 ---@param client vim.lsp.Client
 function M.clean(client)
-  local runs = {}
+  local ids, titles = {}, {}
   for _, run in ipairs(require('outrigger.runs').all()) do
-    if run.client_id == client.id and run.over and run.status ~= 'succeeded' then
-      runs[#runs + 1] = { id = run.id, prompt = run.prompt }
+    if run.client_id == client.id and run.over and (run.status == 'failed' or run.status == 'cancelled') then
+      ids[#ids + 1] = run.id
+      titles[#titles + 1] = (run.prompt:gsub('\n.*', ''))
     end
   end
-  if #runs == 0 then
-    return vim.notify('Outrigger: no run has failed or was stopped; there is nothing to clean')
+  if #ids == 0 then
+    return vim.notify('Outrigger: no run has failed or was cancelled; there is nothing to clean')
   end
-  preview_and_ask(client, runs, {
-    head = 'Nothing has been touched yet. Cleaning up after runs that did not succeed would do this:',
-    ask = 'Clean this up?',
-    all = 'Clean up all of this',
-  })
+  local function clean(preview, force, done)
+    client_module.request(
+      client,
+      'outrigger/task/clean',
+      { runIds = ids, preview = preview, force = force },
+      function(result)
+        done({ { run_id = table.concat(ids, ', '), title = table.concat(titles, '; '), files = result.files } })
+      end
+    )
+  end
+  clean(true, false, function(parts)
+    local left = count(parts, { left = true })
+    if count(parts, writes) + left == 0 then
+      return vim.notify('Outrigger: there is nothing to take back')
+    end
+    local close =
+      show(M.report('Nothing has been touched yet. Cleaning up after runs that did not succeed would do this:', parts))
+    local items = {}
+    if count(parts, writes) > 0 then
+      items[#items + 1] = { label = 'Clean up all of this', force = false }
+    end
+    if left > 0 then
+      -- What is there is kept, so that it can be brought back.
+      items[#items + 1] = { label = 'Also where it was edited since: as before the runs', force = true }
+    end
+    items[#items + 1] = { label = 'Nothing' }
+    choose(items, 'Clean this up?', function(item)
+      close()
+      if item and item.force ~= nil then
+        clean(false, item.force, function(results)
+          tell_result(client, results)
+        end)
+      end
+    end)
+  end)
 end
 
 return M

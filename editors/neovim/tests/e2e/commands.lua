@@ -89,6 +89,22 @@ t.test('a run about a visual selection gets its characters, and what to do is as
   p.leave()
 end)
 
+t.test('the models that a run can be started with are completed', function()
+  vim.env.ANTHROPIC_API_KEY = 'nicht echt'
+  local project = p.new({ ['src/lib.rs'] = '' })
+  p.enter(project)
+  p.open(project, 'src/lib.rs')
+  vim.env.ANTHROPIC_API_KEY = nil
+  local found = vim.fn.getcompletion('Outrigger run ++model=', 'cmdline')
+  t.equal(true, vim.list_contains(found, '++model=scripted:'))
+  local hosted = vim.tbl_filter(function(name)
+    return vim.startswith(name, '++model=anthropic/')
+  end, found)
+  t.equal(true, #hosted > 0, vim.inspect(found))
+  t.equal(hosted, vim.fn.getcompletion('Outrigger run ++model=anthropic/', 'cmdline'))
+  p.leave()
+end)
+
 t.test('every subcommand without anything to do says so, and none fails', function()
   local project = p.new({ ['src/lib.rs'] = '' })
   p.enter(project)

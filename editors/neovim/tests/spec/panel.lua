@@ -427,6 +427,25 @@ t.test('questions that were open before are asked for, and an answer goes by id'
   t.equal('interrupted', require('outrigger.runs').get('rbefore').status)
 end)
 
+t.test('what is null on the wire is missing in Lua, in whichever version of Neovim', function()
+  local client = require('outrigger.client')
+  t.equal(nil, client.without_null(vim.NIL))
+  t.equal(
+    { kind = { path = 'x', hunks = { { id = 0 } } }, of = {} },
+    client.without_null({
+      kind = { path = 'x', base = vim.NIL, hunks = { { id = 0, at = vim.NIL } } },
+      of = {},
+      no = vim.NIL,
+    })
+  )
+  local case = panel()
+  case.tell(start('ohne Warten'))
+  case.tell({ type = 'statusChanged', from = 'queued', to = 'executing', waiting = vim.NIL })
+  case.shows('executing  ohne Warten')
+  t.equal(nil, require('outrigger.runs').get(case.run).waiting)
+  case.stop()
+end)
+
 t.test('the command completes its subcommands and their options', function()
   local complete = require('outrigger.commands').complete
   local function at(line)
@@ -436,7 +455,10 @@ t.test('the command completes its subcommands and their options', function()
   t.equal({ 'cancel', 'changes', 'clean', 'continue' }, at('Outrigger c'))
   t.equal({ '++conflict=' }, at('Outrigger run ++con'))
   t.equal({ '++conflict=edit' }, at('Outrigger run ++conflict=e'))
+  t.equal({ '++engine=plan', '++engine=react' }, vim.fn.sort(at('Outrigger run ++engine=')))
+  t.equal({ '++review=large' }, at('Outrigger run ++model=x ++review=l'))
   t.equal({}, at('Outrigger run ++model=x tu was'))
+  t.equal({ 'import' }, at('Outrigger task i'))
   t.equal({ 'leave' }, at('Outrigger hunk l'))
   t.equal({}, at('Outrigger nichts x'))
   t.equal(true, vim.tbl_contains(vim.fn.getcompletion('Outrigger ', 'cmdline'), 'run'))

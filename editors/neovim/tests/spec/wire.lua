@@ -23,8 +23,8 @@ t.test('every type and method of the wire that the plugin names exists', functio
   end
   t.equal(true, types['outrigger.wire.Question'] and methods['outrigger/run/revert'])
   for _, folder in ipairs({ '/lua/outrigger/', '/lsp/' }) do
-    for file in vim.fs.dir(plugin .. folder) do
-      local text = file ~= 'wire.lua' and t.read(plugin .. folder .. file) or ''
+    for file in vim.fs.dir(plugin .. folder, { depth = 3 }) do
+      local text = file:match('%.lua$') and file ~= 'wire.lua' and t.read(plugin .. folder .. file) or ''
       for name in text:gmatch('outrigger%.wire%.%u[%w.]*') do
         t.equal(true, types[(name:gsub('%.$', ''))], ('%s in %s'):format(name, file))
       end
