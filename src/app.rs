@@ -15,6 +15,7 @@ mod record;
 mod secrets;
 mod share;
 mod shelf;
+mod together;
 mod undo;
 mod write;
 

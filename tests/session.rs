@@ -11,6 +11,8 @@ mod support;
 
 #[path = "session/folders.rs"]
 mod folders;
+#[path = "session/several.rs"]
+mod several;
 #[path = "session/steering.rs"]
 mod steering;
 #[path = "session/undo.rs"]

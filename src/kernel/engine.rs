@@ -8,6 +8,7 @@ mod lifecycle;
 mod prompt;
 pub(super) mod react;
 mod render;
+mod sets;
 mod thinking;
 mod verify;
 

@@ -15,6 +15,7 @@ use super::hash::ContentHash;
 use super::ids::{ChangeId, GateRoundId, ModelCallId, QuestionId, TimerId, ToolCallId};
 use super::money::Dollars;
 use super::path::RelPath;
+use super::policy::lease::Holder;
 use super::policy::stall::StallPolicy;
 use super::question::{Answer, Question};
 use super::run::{RunStatus, Summary, Waiting};
@@ -280,6 +281,16 @@ pub enum RunEvent {
         steer: Steer,
         by: String,
     },
+    /// Somebody else works on a file that the call is about: it waits.
+    FileHeld {
+        call: ToolCallId,
+        path: RelPath,
+        by: Holder,
+    },
+    /// Now nobody does.
+    FileFreed {
+        call: ToolCallId,
+    },
     /// A run whose process had ended is given up.
     Abandoned {
         by: String,
@@ -418,6 +429,8 @@ impl RunEvent {
             | Self::TimerFired { .. }
             | Self::StallDetected { .. }
             | Self::Steered { .. }
+            | Self::FileHeld { .. }
+            | Self::FileFreed { .. }
             | Self::Abandoned { .. }
             | Self::Resumed { .. } => true,
             Self::StatusChanged { .. }
@@ -454,6 +467,8 @@ impl RunEvent {
             | Self::TimerFired { .. }
             | Self::StallDetected { .. }
             | Self::Steered { .. }
+            | Self::FileHeld { .. }
+            | Self::FileFreed { .. }
             | Self::Abandoned { .. }
             | Self::Resumed { .. }
             | Self::Resuming { .. }

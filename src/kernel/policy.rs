@@ -3,6 +3,7 @@
 pub mod baseline;
 pub mod budget;
 pub mod compaction;
+pub mod lease;
 pub mod loops;
 pub mod recovery;
 pub mod stall;

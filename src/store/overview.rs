@@ -124,6 +124,8 @@ impl Overview {
             RunEvent::ContextGathered { .. }
             | RunEvent::StallDetected { .. }
             | RunEvent::Steered { .. }
+            | RunEvent::FileHeld { .. }
+            | RunEvent::FileFreed { .. }
             | RunEvent::Resuming { .. }
             | RunEvent::ToolFinished { .. }
             | RunEvent::FileInspected { .. }

@@ -5,8 +5,18 @@ use crate::kernel::event::{Context, PromptPart};
 use crate::kernel::policy::compaction;
 
 /// Names of the tools the engine offers.
-pub const TOOLS: [&str; 8] = [
-    "read", "write", "edit", "list", "search", "command", "ask", "plan",
+pub const TOOLS: [&str; 11] = [
+    "read",
+    "write",
+    "edit",
+    "multi_edit",
+    "delete",
+    "move",
+    "list",
+    "search",
+    "command",
+    "ask",
+    "plan",
 ];
 
 pub fn system(context: &Context) -> String {

@@ -8,7 +8,7 @@ use crate::kernel::conversation::Block;
 use crate::kernel::effect::Effect;
 use crate::kernel::event::{Context, GateRound, ReadCall, RunEvent, RunOutcome, Steer};
 use crate::kernel::ids::QuestionId;
-use crate::kernel::policy::budget;
+use crate::kernel::policy::{budget, lease};
 use crate::kernel::question::Answer;
 use crate::kernel::questions::choice;
 use crate::kernel::run::{Held, ModelTalk, Run, RunQuestion, RunStatus, WaitingFor};
@@ -88,7 +88,13 @@ pub fn on_fact(run: &mut Run, frame: &mut Frame<'_>, fact: RunEvent) {
             on_failure(run, frame, call, &failure);
         }
         RunEvent::ToolFinished { call, output, .. } => calls::on_output(run, frame, &call, output),
-        RunEvent::FileInspected { call, now, .. } => changes::on_inspected(run, frame, &call, &now),
+        RunEvent::FileInspected { call, path, now } => {
+            changes::on_inspected(run, frame, &call, (&path, &now));
+        }
+        RunEvent::FileHeld { call, path, by } => {
+            changes::on_held(run, frame, &call, lease::in_words(&path, &by));
+        }
+        RunEvent::FileFreed { call } => changes::on_freed(run, frame, &call),
         RunEvent::GatesReported { round, reports } => {
             verify::on_reports(run, frame, round, &reports);
         }

@@ -15,7 +15,17 @@ fn every_tool_is_offered_in_full() {
     assert_eq!(
         names,
         [
-            "read", "write", "edit", "list", "search", "command", "ask", "plan"
+            "read",
+            "write",
+            "edit",
+            "multi_edit",
+            "delete",
+            "move",
+            "list",
+            "search",
+            "command",
+            "ask",
+            "plan"
         ]
     );
     for spec in &specs {
