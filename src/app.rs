@@ -16,6 +16,7 @@ mod secrets;
 mod share;
 mod shelf;
 pub mod tasks;
+mod together;
 mod undo;
 mod write;
 

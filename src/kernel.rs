@@ -14,6 +14,7 @@ pub mod effect;
 mod engine;
 pub mod event;
 pub mod file;
+pub mod file_set;
 pub mod finding;
 pub mod hash;
 pub mod ids;

@@ -23,6 +23,7 @@ mod look;
 mod nearest;
 mod place;
 mod read;
+mod relocate;
 pub mod revert;
 mod search;
 mod snapshots;

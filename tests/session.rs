@@ -13,6 +13,8 @@ mod support;
 mod folders;
 #[path = "session/plans.rs"]
 mod plans;
+#[path = "session/several.rs"]
+mod several;
 #[path = "session/steering.rs"]
 mod steering;
 #[path = "session/tasks.rs"]

@@ -16,9 +16,10 @@ use super::perform::Performer;
 use super::record::Recorder;
 use super::secrets::Secrets;
 use super::share;
+use super::together::Together;
 use super::{App, EditOrder, Notice, StartError};
 use crate::gates::Gates;
-use crate::kernel::effect::{Effect, Progress, Refusal, RefusalKind, Reply, UNTIL};
+use crate::kernel::effect::{Effect, Progress, Refusal, RefusalKind, Reply, SetWrite, UNTIL};
 use crate::kernel::event::{Record, RunEvent};
 use crate::kernel::file::{Overlay, WriteOrder};
 use crate::kernel::ids::{ChangeId, RequestId, RunId, TaskId};
@@ -518,6 +519,14 @@ impl Actor {
                 let why = why(&self.state, (run, change), &order);
                 performer.write(why, order, document);
             }
+            Effect::WriteTogether { run, writes } => {
+                let writes = self.together(&run, writes)?;
+                self.performer.write_together(&run, writes);
+            }
+            Effect::Move { run, writes } => {
+                let writes = self.together(&run, writes)?;
+                self.performer.relocate(&run, writes);
+            }
             Effect::RunGates {
                 run,
                 round,
@@ -537,6 +546,23 @@ impl Actor {
             | Effect::StopWork { .. } => {}
         }
         Ok(())
+    }
+
+    /// The writes with what the ledger is told of them, and their plan durable.
+    fn together(
+        &mut self,
+        run: &RunId,
+        writes: Vec<SetWrite>,
+    ) -> Result<Vec<Together>, (RunId, TranscriptError)> {
+        self.recorder
+            .sync(run)
+            .map_err(|error| (run.clone(), error))?;
+        let one = |write: SetWrite| Together {
+            why: why(&self.state, (run.clone(), write.change), &write.order),
+            order: write.order,
+            document: write.document,
+        };
+        Ok(writes.into_iter().map(one).collect())
     }
 
     /// What is on disk when the editor has read or saved a file: the ground on which "unsaved" is judged.
@@ -592,6 +618,8 @@ fn in_the_log(effect: &Effect) -> (&'static str, Option<&RunId>) {
         Effect::Inspect { run, .. } => ("inspect", Some(run)),
         Effect::FindTargets { run, .. } => ("find targets", Some(run)),
         Effect::Write { run, .. } => ("write", Some(run)),
+        Effect::WriteTogether { run, .. } => ("write together", Some(run)),
+        Effect::Move { run, .. } => ("move", Some(run)),
         Effect::RunGates { run, .. } => ("run gates", Some(run)),
         Effect::ArmTimer { run, .. } => ("arm timer", Some(run)),
         Effect::StopWork { run } => ("stop work", Some(run)),

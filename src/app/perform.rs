@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 use tracing::{Instrument, Span};
 
 use super::clock::wall_ms;
+use super::together::{self, Together};
 use super::{App, gather, write};
 use crate::gates::{self, GateRequest, Gates, Tier};
 use crate::kernel::conversation::{
@@ -53,7 +54,7 @@ const EDIT_TIME: Duration = Duration::from_millis(500);
 pub struct Work {
     tasks: Vec<JoinHandle<()>>,
     /// Writes through an editor: it may be about to do them, so their end is waited for.
-    edits: Vec<(JoinHandle<()>, ChangeId, RelPath)>,
+    edits: Vec<(JoinHandle<()>, Vec<(ChangeId, RelPath)>)>,
     commands: Commands,
 }
 
@@ -257,6 +258,9 @@ impl Performer {
             }
             ToolUse::Write(_)
             | ToolUse::Edit(_)
+            | ToolUse::MultiEdit(_)
+            | ToolUse::Delete(_)
+            | ToolUse::Move(_)
             | ToolUse::Ask(_)
             | ToolUse::Plan(_)
             | ToolUse::ProposePlan(_) => {
@@ -333,7 +337,7 @@ impl Performer {
                 let task = self.spawn(&run, future, panicked);
                 let work = self.works.entry(run).or_default();
                 work.edits.retain(|(task, ..)| !task.is_finished());
-                work.edits.push((task, change, at));
+                work.edits.push((task, vec![(change, at)]));
             }
             None => {
                 let (workspace, ledger) = (Arc::clone(&self.workspace), Arc::clone(&self.ledger));
@@ -341,6 +345,52 @@ impl Performer {
                 self.start_blocking(&run, work, panicked);
             }
         }
+    }
+
+    /// All of these or none.
+    pub fn write_together(&mut self, run: &RunId, writes: Vec<Together>) {
+        let changes = changes_of(&writes);
+        let (app, id, told) = (self.app.clone(), run.clone(), changes.clone());
+        let work = async move {
+            let written = AssertUnwindSafe(together::write_all(&app, &writes));
+            let outcomes = written.catch_unwind().await;
+            tell_outcomes(
+                &app,
+                &id,
+                told,
+                outcomes.map_err(|panic| words(panic.as_ref())),
+            );
+        };
+        let task = self.runtime.spawn(work.instrument(Span::current()));
+        let work = self.works.entry(run.clone()).or_default();
+        work.edits.retain(|(task, ..)| !task.is_finished());
+        work.edits.push((task, changes));
+    }
+
+    /// The first of two is the new place, the second the old one.
+    pub fn relocate(&mut self, run: &RunId, writes: Vec<Together>) {
+        let changes = changes_of(&writes);
+        let (workspace, ledger) = (Arc::clone(&self.workspace), Arc::clone(&self.ledger));
+        let (app, id) = (self.app.clone(), run.clone());
+        let span = Span::current();
+        let task = self.runtime.spawn_blocking(move || {
+            let _inside = span.entered();
+            let moving = AssertUnwindSafe(|| {
+                let [to, from] = writes.as_slice() else {
+                    return Vec::new();
+                };
+                let to = (&to.order, &to.why);
+                workspace.relocate(to, (&from.order, &from.why), &ledger)
+            });
+            let outcomes = std::panic::catch_unwind(moving);
+            tell_outcomes(
+                &app,
+                &id,
+                changes,
+                outcomes.map_err(|panic| words(panic.as_ref())),
+            );
+        });
+        self.keep(run, task);
     }
 
     pub fn run_gates(
@@ -425,9 +475,12 @@ impl Work {
             task.abort();
         }
         let deadline = tokio::time::Instant::now() + EDIT_TIME;
-        for (mut task, change, path) in self.edits {
-            if tokio::time::timeout_at(deadline, &mut task).await.is_err() {
-                task.abort();
+        for (mut task, changes) in self.edits {
+            if tokio::time::timeout_at(deadline, &mut task).await.is_ok() {
+                continue;
+            }
+            task.abort();
+            for (change, path) in changes {
                 let error =
                     "the run was stopped before the editor said whether it applied the edit"
                         .to_owned();
@@ -447,6 +500,36 @@ impl Work {
         }
         self.commands.kill_leftovers().await;
         gates::settled().await;
+    }
+}
+
+fn changes_of(writes: &[Together]) -> Vec<(ChangeId, RelPath)> {
+    let one = |write: &Together| (write.why.change, write.order.path.clone());
+    writes.iter().map(one).collect()
+}
+
+/// One fact for each change. `outcomes`: in the order of the changes, or what broke.
+fn tell_outcomes(
+    app: &App,
+    run: &RunId,
+    changes: Vec<(ChangeId, RelPath)>,
+    outcomes: Result<Vec<WriteOutcome>, String>,
+) {
+    let (outcomes, error) = match outcomes {
+        Ok(outcomes) => (outcomes, "it was not begun".to_owned()),
+        Err(panic) => (Vec::new(), panic),
+    };
+    let mut outcomes = outcomes.into_iter();
+    for (change, path) in changes {
+        let outcome = outcomes.next().unwrap_or_else(|| WriteOutcome::Unknown {
+            error: error.clone(),
+        });
+        let fact = RunEvent::WriteFinished {
+            change,
+            path,
+            outcome,
+        };
+        app.fact(run.clone(), fact);
     }
 }
 

@@ -76,7 +76,7 @@ pub async fn in_editor(
 }
 
 /// The ledger waits for the disk, so it is asked where that holds up nobody. The error completes "failed to ".
-async fn with_ledger(
+pub(super) async fn with_ledger(
     app: &App,
     why: &Why,
     act: impl FnOnce(&Ledger, &Why) -> Result<(), LedgerError> + Send + 'static,
@@ -88,7 +88,11 @@ async fn with_ledger(
     }
 }
 
-async fn through_editor(app: &App, order: WriteOrder, document: OpenDocument) -> WriteOutcome {
+pub(super) async fn through_editor(
+    app: &App,
+    order: WriteOrder,
+    document: OpenDocument,
+) -> WriteOutcome {
     let NewContent::Text { text, encoding } = order.content.clone() else {
         return WriteOutcome::Changed;
     };
@@ -177,7 +181,7 @@ pub async fn recorded_on_disk(app: &App, why: &Why, order: WriteOrder) -> WriteO
 }
 
 /// The bytes of a change that is in the ledger already.
-async fn on_disk(app: &App, order: WriteOrder) -> WriteOutcome {
+pub(super) async fn on_disk(app: &App, order: WriteOrder) -> WriteOutcome {
     let workspace = Arc::clone(&app.workspace);
     blocking(move || workspace.write(&order)).await
 }

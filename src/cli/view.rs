@@ -13,6 +13,7 @@ use crate::kernel::event::{GateRound, Record, RunEvent, RunOutcome, Steer, Verdi
 use crate::kernel::file::{WriteOutcome, WrittenThrough};
 use crate::kernel::finding::{Finding, Severity};
 use crate::kernel::ids::{ChangeId, GateRoundId, QuestionId, ToolCallId};
+use crate::kernel::policy::lease;
 use crate::kernel::question::{Answer, Question};
 use crate::kernel::run::{FileChange, Summary, Verification};
 use crate::kernel::tool::{PlanItem, PlanItemState};
@@ -157,6 +158,10 @@ impl View {
                     }
                 };
                 Some(Entry::new("model", format!("{when}: {}", clean(what))))
+            }
+            RunEvent::FileHeld { path, by, .. } => {
+                let text = format!("waits for {}", clean(&lease::in_words(path, by)));
+                Some(Entry::more(styled(DIM, text)))
             }
             RunEvent::PlanUpdated { items } => Some(Entry::new("plan", plan(items))),
             RunEvent::StepEnded { step, state, why } => {
@@ -316,6 +321,7 @@ impl View {
             | RunEvent::StepStarted { .. }
             | RunEvent::ToolCompleted { .. }
             | RunEvent::FileInspected { .. }
+            | RunEvent::FileFreed { .. }
             | RunEvent::WorkStopped
             | RunEvent::TimerFired { .. }
             | RunEvent::GatesStarted { .. }

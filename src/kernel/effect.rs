@@ -69,6 +69,17 @@ pub enum Effect {
         order: WriteOrder,
         document: Option<OpenDocument>,
     },
+    /// Write all of these or none. Answered by a `WriteFinished` for each.
+    WriteTogether {
+        run: RunId,
+        writes: Vec<SetWrite>,
+    },
+    /// Give a file another name: the first write is the new place, the second the old one. Answered by a `WriteFinished`
+    /// for each.
+    Move {
+        run: RunId,
+        writes: Vec<SetWrite>,
+    },
     /// Answered by `GatesReported`.
     RunGates {
         run: RunId,
@@ -95,6 +106,14 @@ pub enum Effect {
         run: RunId,
         progress: Progress,
     },
+}
+
+/// One of several writes that belong together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SetWrite {
+    pub change: ChangeId,
+    pub order: WriteOrder,
+    pub document: Option<OpenDocument>,
 }
 
 /// Stands in a message for the time of day of [`Progress::until`].

@@ -13,6 +13,7 @@ mod plan;
 mod prompt;
 mod react;
 mod render;
+mod sets;
 mod thinking;
 mod verify;
 

@@ -16,6 +16,7 @@ use super::ids::{ChangeId, GateRoundId, ModelCallId, QuestionId, TaskId, TimerId
 use super::money::Dollars;
 use super::path::RelPath;
 use super::plan::{Step, Targets};
+use super::policy::lease::Holder;
 use super::policy::stall::StallPolicy;
 use super::question::{Answer, Question};
 use super::run::{RunStatus, Summary, Waiting};
@@ -319,6 +320,16 @@ pub enum RunEvent {
         steer: Steer,
         by: String,
     },
+    /// Somebody else works on a file that the call is about: it waits.
+    FileHeld {
+        call: ToolCallId,
+        path: RelPath,
+        by: Holder,
+    },
+    /// Now nobody does.
+    FileFreed {
+        call: ToolCallId,
+    },
     /// A run whose process had ended is given up.
     Abandoned {
         by: String,
@@ -478,6 +489,8 @@ impl RunEvent {
             | Self::TimerFired { .. }
             | Self::StallDetected { .. }
             | Self::Steered { .. }
+            | Self::FileHeld { .. }
+            | Self::FileFreed { .. }
             | Self::Abandoned { .. }
             | Self::Resumed { .. } => true,
             Self::StatusChanged { .. }
@@ -517,6 +530,8 @@ impl RunEvent {
             | Self::TimerFired { .. }
             | Self::StallDetected { .. }
             | Self::Steered { .. }
+            | Self::FileHeld { .. }
+            | Self::FileFreed { .. }
             | Self::Abandoned { .. }
             | Self::Resumed { .. }
             | Self::Resuming { .. }

@@ -5,6 +5,7 @@ pub mod budget;
 pub mod compaction;
 pub mod fixes;
 pub mod ladder;
+pub mod lease;
 pub mod loops;
 pub mod recovery;
 pub mod relevance;

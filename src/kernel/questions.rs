@@ -11,6 +11,8 @@ use super::state::Frame;
 /// Names of choices that have a meaning of their own.
 pub mod choice {
     pub const TAKE_ALL: &str = "takeAll";
+    /// Take all, and whatever else the run asks to overwrite (or, after a deletion, to delete).
+    pub const TAKE_ALL_RUN: &str = "takeAllForRun";
     pub const KEEP_MINE: &str = "keepMine";
     pub const STOP_RUN: &str = "stopRun";
     pub const RETRY: &str = "retry";

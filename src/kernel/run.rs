@@ -11,6 +11,7 @@ use super::course::Course;
 use super::engine::Mending;
 use super::event::{GateRound, ReadCall, RunOutcome, RunSpec};
 use super::file::WriteOrder;
+use super::file_set::FileSet;
 use super::finding::{Finding, Fingerprint};
 use super::hash::ContentHash;
 use super::ids::{ChangeId, GateId, GateRoundId, ModelCallId, QuestionId, RunId, TimerId};
@@ -72,6 +73,8 @@ pub enum WaitingFor {
     You,
     RateLimit,
     Retry,
+    /// Somebody else works on the file: the user types in it, or another run changes it.
+    Lease,
     /// Work is being stopped.
     Stop,
 }
@@ -163,6 +166,12 @@ pub enum Stage {
     AskingUncertain {
         question: QuestionId,
     },
+    /// Somebody else works on the file: this goes on when they are done.
+    AwaitingLease {
+        then: Box<Stage>,
+    },
+    /// Several files are changed together, or none.
+    Together(Box<FileSet>),
     /// A question is open.
     Asking {
         question: QuestionId,
@@ -175,6 +184,11 @@ pub enum Stage {
 pub enum FileProposal {
     Write(WriteFile),
     Edit(EditFile),
+    Delete {
+        path: RelPath,
+        /// This very run created it.
+        made_by_run: bool,
+    },
 }
 
 impl FileProposal {
@@ -182,6 +196,7 @@ impl FileProposal {
         match self {
             Self::Write(write) => &write.path,
             Self::Edit(edit) => &edit.path,
+            Self::Delete { path, .. } => path,
         }
     }
 
@@ -192,6 +207,9 @@ impl FileProposal {
                 text: &write.content,
             },
             Self::Edit(edit) => Change::Edit { edits: &edit.edits },
+            Self::Delete { made_by_run, .. } => Change::Delete {
+                made_by_run: *made_by_run,
+            },
         };
         Proposal {
             path: self.path(),
@@ -301,6 +319,9 @@ pub struct Run {
     pub run_question: Option<(QuestionId, RunQuestion)>,
     /// The user allowed all commands of this run.
     pub commands_allowed: bool,
+    /// The user allowed this run to overwrite what it has not read, and to delete what it did not make.
+    pub overwrites_allowed: bool,
+    pub deletions_allowed: bool,
     pub last_timer: TimerId,
     pub timer: Option<TimerId>,
     pub stopping: Option<String>,
@@ -421,6 +442,8 @@ impl Run {
             open_questions: BTreeSet::new(),
             run_question: None,
             commands_allowed: false,
+            overwrites_allowed: false,
+            deletions_allowed: false,
             last_timer: TimerId::default(),
             timer: None,
             stopping: None,

@@ -9,6 +9,7 @@ use super::file::Overlay;
 use super::finding::Finding;
 use super::ids::{QuestionId, RequestId, RunId};
 use super::path::RelPath;
+use super::policy::lease::Leases;
 use super::question::Question;
 use super::run::Run;
 use super::time::Moment;
@@ -19,6 +20,8 @@ pub struct State {
     /// Every question of every run, answered ones included.
     pub questions: BTreeMap<QuestionId, Question>,
     pub documents: Overlay,
+    /// When the user last typed in a document.
+    pub typed: BTreeMap<RelPath, Moment>,
     /// Requests that are answered when their run has stopped.
     pub(super) stop_requests: Vec<(RunId, RequestId)>,
     /// Files and folders that were deleted since the gates last looked: nothing shows on them.
@@ -51,6 +54,7 @@ pub(super) struct Frame<'a> {
     pub now: Moment,
     pub questions: &'a mut BTreeMap<QuestionId, Question>,
     pub documents: &'a Overlay,
+    pub leases: Leases<'a>,
     pub effects: Vec<Effect>,
 }
 

@@ -13,6 +13,7 @@ use super::finding::Finding;
 use super::ids::{QuestionId, RunId};
 use super::input::{DocumentNews, Input, Stimulus};
 use super::path::RelPath;
+use super::policy::lease::{self, Leases};
 use super::policy::stall::is_stalled;
 use super::question::{Answer, QuestionState};
 use super::run::{Run, RunStatus};
@@ -22,6 +23,7 @@ use super::time::Moment;
 
 /// Takes one input into the state and says what is to be done, in that order.
 pub fn step(state: &mut State, input: Input) -> Vec<Effect> {
+    let at = input.at;
     let mut effects = match input.what {
         Stimulus::Client { request, command } => on_command(state, request, &command),
         Stimulus::Fact { run, event } => on_fact(state, input.at, &run, event),
@@ -43,12 +45,17 @@ pub fn step(state: &mut State, input: Input) -> Vec<Effect> {
             state.gone.extend(gone);
             Vec::new()
         }
-        Stimulus::Tick => return tick(state, input.at),
+        Stimulus::Tick => {
+            let mut effects = tick(state, at);
+            effects.extend(lease::freed(state, at));
+            return effects;
+        }
         Stimulus::Document { path, news } => {
-            on_document(state, path, news);
+            on_document(state, at, path, news);
             Vec::new()
         }
     };
+    effects.extend(lease::freed(state, at));
     show(state, &mut effects);
     effects
 }
@@ -82,10 +89,16 @@ fn park(state: &mut State, id: &RunId) {
 }
 
 fn on_fact(state: &mut State, now: Moment, id: &RunId, event: RunEvent) -> Vec<Effect> {
+    let mut known = state.runs.remove(id);
     let mut frame = Frame {
         now,
         questions: &mut state.questions,
         documents: &state.documents,
+        leases: Leases {
+            runs: &state.runs,
+            typed: &state.typed,
+            now,
+        },
         effects: Vec::new(),
     };
     if let RunEvent::RunStarted { spec } = event {
@@ -95,7 +108,7 @@ fn on_fact(state: &mut State, now: Moment, id: &RunId, event: RunEvent) -> Vec<E
         state.runs.insert(id.clone(), run);
         return effects;
     }
-    let Some(mut run) = state.runs.remove(id) else {
+    let Some(mut run) = known.take() else {
         return Vec::new();
     };
     if let RunEvent::QuestionAnswered {
@@ -147,7 +160,7 @@ fn forget_replaced_findings(state: &mut State, reporter: &Run) {
     }
 }
 
-fn on_document(state: &mut State, path: RelPath, news: DocumentNews) {
+fn on_document(state: &mut State, now: Moment, path: RelPath, news: DocumentNews) {
     let documents = Arc::make_mut(&mut state.documents);
     match news {
         DocumentNews::Opened {
@@ -198,6 +211,14 @@ fn on_document(state: &mut State, path: RelPath, news: DocumentNews) {
             }
             document.version = version;
             document.dirty = true;
+            let is_ours = |run: &Run| lease::is_written_by(run, &path, &document.text);
+            if state.runs.values().any(is_ours) {
+                state.typed.remove(&path);
+            } else {
+                let is_fresh = |last: &Moment| now.since(*last) < lease::TYPING_MS;
+                state.typed.retain(|_, last| is_fresh(last));
+                state.typed.insert(path, now);
+            }
         }
         DocumentNews::Saved { disk } => {
             if let Some(document) = documents.get_mut(&path) {
@@ -207,6 +228,7 @@ fn on_document(state: &mut State, path: RelPath, news: DocumentNews) {
         }
         DocumentNews::Closed => {
             documents.remove(&path);
+            state.typed.remove(&path);
         }
     }
 }

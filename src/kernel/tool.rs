@@ -80,6 +80,32 @@ impl TryFrom<EditArguments> for EditFile {
     }
 }
 
+/// Change several existing files together: all of them, or none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EditFiles {
+    /// One for each file.
+    pub files: Vec<EditFile>,
+}
+
+/// Delete a file. The user is asked first, unless this run made the file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeleteFile {
+    /// Path relative to the workspace root.
+    pub path: RelPath,
+}
+
+/// Move or rename a file; its content stays. Nothing may be at the new path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MoveFile {
+    /// Where it is, relative to the workspace root.
+    pub from: RelPath,
+    /// Where it shall be. Missing folders are made.
+    pub to: RelPath,
+}
+
 /// List files, honouring ignore files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -226,6 +252,9 @@ pub enum ToolUse {
     Read(ReadFile),
     Write(WriteFile),
     Edit(EditFile),
+    MultiEdit(EditFiles),
+    Delete(DeleteFile),
+    Move(MoveFile),
     List(ListFiles),
     Search(SearchFiles),
     Command(RunCommand),

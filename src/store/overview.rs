@@ -129,6 +129,8 @@ impl Overview {
             RunEvent::ContextGathered { .. }
             | RunEvent::StallDetected { .. }
             | RunEvent::Steered { .. }
+            | RunEvent::FileHeld { .. }
+            | RunEvent::FileFreed { .. }
             | RunEvent::Resuming { .. }
             | RunEvent::ToolFinished { .. }
             | RunEvent::FileInspected { .. }

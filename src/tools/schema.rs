@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::kernel::tool::{
-    AskUser, EditFile, ListFiles, ProposePlan, ReadFile, RunCommand, SearchFiles, ToolUse,
-    UpdatePlan, WriteFile,
+    AskUser, DeleteFile, EditFile, EditFiles, ListFiles, MoveFile, ProposePlan, ReadFile,
+    RunCommand, SearchFiles, ToolUse, UpdatePlan, WriteFile,
 };
 
 /// A tool as it is offered to the model.
@@ -27,10 +27,15 @@ struct Tool {
     read: fn(Value) -> Result<ToolUse, String>,
 }
 
-const TOOLS: [Tool; 9] = [
+const TOOLS: [Tool; 12] = [
     tool::<ReadFile>("read", |value| from_value(value).map(ToolUse::Read)),
     tool::<WriteFile>("write", |value| from_value(value).map(ToolUse::Write)),
     tool::<EditFile>("edit", |value| from_value(value).map(ToolUse::Edit)),
+    tool::<EditFiles>("multi_edit", |value| {
+        from_value(value).map(ToolUse::MultiEdit)
+    }),
+    tool::<DeleteFile>("delete", |value| from_value(value).map(ToolUse::Delete)),
+    tool::<MoveFile>("move", |value| from_value(value).map(ToolUse::Move)),
     tool::<ListFiles>("list", |value| from_value(value).map(ToolUse::List)),
     tool::<SearchFiles>("search", |value| from_value(value).map(ToolUse::Search)),
     tool::<RunCommand>("command", |value| from_value(value).map(ToolUse::Command)),

@@ -22,6 +22,7 @@ use crate::kernel::path::RelPath;
 use journal::{Fact, Journal};
 
 pub use record::Contents;
+pub(super) use record::Traits;
 pub use recover::{Recovered, Settled};
 
 /// Completes "failed to ".

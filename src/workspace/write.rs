@@ -24,7 +24,7 @@ use temporary::Temporary;
 pub(super) use temporary::{TEMPORARY_PREFIX, target_mark};
 
 /// Why nothing was written.
-enum Stop {
+pub(super) enum Stop {
     Changed,
     Failed(String),
     Unknown(String),
@@ -111,14 +111,28 @@ impl Workspace {
 }
 
 /// The file as it was when its content was compared.
-struct Old {
-    hash: ContentHash,
-    file: File,
-    stat: Box<Stat>,
+pub(super) struct Old {
+    pub hash: ContentHash,
+    pub file: File,
+    pub stat: Box<Stat>,
 }
 
 /// Makes the folders that are missing, and the file in them, unless something stands there by now.
 fn create(place: Place, bytes: &[u8]) -> Result<(), Stop> {
+    let name = place.name.clone();
+    let folder = make_folders(place)?;
+    // As `open` would make it: the user's mask applies.
+    let mut temporary = Temporary::make(&folder, &name, Mode::from_raw_mode(0o666))?;
+    temporary.fill(bytes)?;
+    point("before rename");
+    rename_new(&temporary, &name)?;
+    point("renamed");
+    temporary.remove();
+    after_rename(sync_folder(&folder))
+}
+
+/// Makes the folders that are missing, and opens the last one.
+pub(super) fn make_folders(place: Place) -> Result<OwnedFd, Stop> {
     let mut folder = place.folder;
     for name in &place.missing {
         match rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
@@ -132,14 +146,7 @@ fn create(place: Place, bytes: &[u8]) -> Result<(), Stop> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         folder = rustix::fs::openat(&folder, name, flags, Mode::empty())?;
     }
-    // As `open` would make it: the user's mask applies.
-    let mut temporary = Temporary::make(&folder, &place.name, Mode::from_raw_mode(0o666))?;
-    temporary.fill(bytes)?;
-    point("before rename");
-    rename_new(&temporary, &place.name)?;
-    point("renamed");
-    temporary.remove();
-    after_rename(sync_folder(&folder))
+    Ok(folder)
 }
 
 /// Gives a file its name unless that is taken by now.
@@ -228,7 +235,7 @@ fn put_back(temporary: &Temporary, exchange: impl Fn() -> Result<(), Errno>) -> 
 }
 
 /// The new bytes are in place; that they are on the disk for good is what cannot be told.
-fn after_rename(synced: Result<(), Stop>) -> Result<(), Stop> {
+pub(super) fn after_rename(synced: Result<(), Stop>) -> Result<(), Stop> {
     synced.map_err(|stop| match stop {
         Stop::Failed(error) => Stop::Unknown(error),
         Stop::Changed | Stop::Unknown(_) => stop,
@@ -315,7 +322,7 @@ fn check_writable(place: &Place, stat: &Stat) -> Result<(), Stop> {
 
 /// Whether a file was not written to since `old`. Times have the disk's precision, so a change within it that keeps the
 /// size is seen only by the content.
-fn same_content(stat: &Stat, old: &Stat) -> bool {
+pub(super) fn same_content(stat: &Stat, old: &Stat) -> bool {
     stat.st_ino == old.st_ino
         && stat.st_size == old.st_size
         && (stat.st_mtime, stat.st_mtime_nsec) == (old.st_mtime, old.st_mtime_nsec)
@@ -347,7 +354,7 @@ fn stands_unchanged(place: &Place, old: &Old) -> bool {
     }
 }
 
-fn sync_folder(folder: &OwnedFd) -> Result<(), Stop> {
+pub(super) fn sync_folder(folder: &OwnedFd) -> Result<(), Stop> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let listing = match rustix::fs::openat(folder, ".", flags, Mode::empty()) {
         Ok(listing) => listing,

@@ -5,7 +5,7 @@
 
 use super::calls::{self, complete, fail};
 use super::lifecycle::{end, waits_for};
-use super::{changes, facts, plan, render, thinking};
+use super::{changes, facts, plan, render, sets, thinking};
 use crate::kernel::effect::Effect;
 use crate::kernel::event::{GateRound, ReadTool, RunEvent, RunOutcome};
 use crate::kernel::ids::QuestionId;
@@ -208,6 +208,10 @@ fn go_on(run: &mut Run, frame: &mut Frame<'_>) {
                 stage: Stage::Settling(planned),
             });
         }
+        Some(CurrentCall {
+            call,
+            stage: Stage::Together(set),
+        }) => sets::again(run, frame, call, *set),
         Some(CurrentCall { call, stage }) => {
             match &stage {
                 Stage::Settling(planned) => {
@@ -226,7 +230,11 @@ fn go_on(run: &mut Run, frame: &mut Frame<'_>) {
                 Stage::Asking { question, .. } | Stage::AskingUncertain { question } => {
                     waits_for(run, frame, WaitingFor::You, format!("question {question}"));
                 }
-                Stage::Performing | Stage::Writing(_) => {}
+                // Whether it is free is looked at after every step.
+                Stage::AwaitingLease { .. } => {
+                    waits_for(run, frame, WaitingFor::Lease, "the file to be free");
+                }
+                Stage::Performing | Stage::Writing(_) | Stage::Together(_) => {}
             }
             run.current = Some(CurrentCall { call, stage });
         }

@@ -2,7 +2,7 @@
 
 use super::calls::{complete, deny, fail, go_on, perform};
 use super::lifecycle::waits_for;
-use super::{changes, thinking};
+use super::{changes, sets, thinking};
 use crate::kernel::conflict::Conflict;
 use crate::kernel::diff;
 use crate::kernel::event::{ReadCall, ReadTool};
@@ -10,7 +10,7 @@ use crate::kernel::file::TextSource;
 use crate::kernel::finding::{Position, TextRange};
 use crate::kernel::ids::QuestionId;
 use crate::kernel::question::{
-    Answer, BlockerReason, Choice, ConflictReason, Overwrite, OverwriteTexts, QuestionKind,
+    Answer, BlockerReason, Choice, ConflictReason, Hunk, Overwrite, OverwriteTexts, QuestionKind,
     QuestionPlace,
 };
 use crate::kernel::questions::{self, Draft, choice, offer, stop_offer};
@@ -31,6 +31,18 @@ pub fn about_overwrite(
     proposal: FileProposal,
     conflict: Conflict,
 ) {
+    let (draft, hunks) = overwrite_draft(&call, &conflict);
+    let waits = format!("overwrite {}?", conflict.path);
+    let asked = AskedConflict {
+        proposal,
+        conflict,
+        hunks,
+    };
+    ask(run, frame, call, draft, waits, Some(Box::new(asked)));
+}
+
+/// The question about a conflict, with the hunks that it shows.
+pub fn overwrite_draft(call: &ReadCall, conflict: &Conflict) -> (Draft, Vec<Hunk>) {
     let path = conflict.path.clone();
     let current = conflict.current.as_ref();
     let current_text = current.map(|now| now.text.clone());
@@ -53,8 +65,18 @@ pub fn about_overwrite(
         ConflictReason::Deleted => "it was deleted after the agent read it",
         ConflictReason::Deletion => "the agent wants it deleted, and did not make it",
     };
+    let (title, always) = match conflict.reason {
+        ConflictReason::Deletion => (
+            format!("Delete {path}? {why}"),
+            "the file goes, and this run does not ask about deleting again",
+        ),
+        _ => (
+            format!("Overwrite {path}? {why}"),
+            "the file becomes what the agent proposes, and this run does not ask about files on disk again",
+        ),
+    };
     let draft = Draft {
-        title: format!("Overwrite {path}? {why}"),
+        title,
         detail: format!(
             "{warning}{}",
             diff::unified(&path, current_text.as_deref(), proposed_text.as_deref())
@@ -81,6 +103,7 @@ pub fn about_overwrite(
                 "Take the agent's version",
                 "the file becomes what the agent proposes",
             ),
+            offer(choice::TAKE_ALL_RUN, "Always for this run", always),
             offer(
                 choice::KEEP_MINE,
                 "Keep mine",
@@ -90,19 +113,22 @@ pub fn about_overwrite(
         ],
         free_text: false,
     };
-    let asked = AskedConflict {
-        proposal,
-        conflict,
-        hunks,
-    };
-    ask(
-        run,
-        frame,
-        call,
-        draft,
-        format!("overwrite {path}?"),
-        Some(Box::new(asked)),
-    );
+    (draft, hunks)
+}
+
+/// What "always for this run" allows from now on; and what it means for the question at hand.
+pub fn for_all_of_the_run(run: &mut Run, conflict: &Conflict, answer: Answer) -> Answer {
+    match &answer {
+        Answer::Choice { choice } if choice == choice::TAKE_ALL_RUN => {
+            if conflict.reason == ConflictReason::Deletion {
+                run.deletions_allowed = true;
+            } else {
+                run.overwrites_allowed = true;
+            }
+            Answer::TakeAll
+        }
+        _ => answer,
+    }
 }
 
 /// Whole lines, 0-based.
@@ -217,6 +243,9 @@ fn ask(
 
 /// The answer to the question of the current call.
 pub fn on_answer(run: &mut Run, frame: &mut Frame<'_>, question: &QuestionId, answer: Answer) {
+    if sets::on_answer(run, frame, question, &answer) {
+        return go_on(run, frame);
+    }
     let current = run
         .current
         .take_if(|current| matches!(&current.stage, Stage::Asking { question: open, .. } if open == question));
@@ -228,15 +257,11 @@ pub fn on_answer(run: &mut Run, frame: &mut Frame<'_>, question: &QuestionId, an
         return;
     };
     match (conflict, call.tool.clone()) {
-        (Some(asked), _) => changes::answered(
-            run,
-            frame,
-            call,
-            GivenAnswer {
-                asked: *asked,
-                answer,
-            },
-        ),
+        (Some(asked), _) => {
+            let answer = for_all_of_the_run(run, &asked.conflict, answer);
+            let asked = *asked;
+            changes::answered(run, frame, call, GivenAnswer { asked, answer });
+        }
         (None, ReadTool::Use(ToolUse::Command(command))) => {
             command_answered(run, frame, call, command, answer);
         }

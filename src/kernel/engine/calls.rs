@@ -1,7 +1,7 @@
 //! Tool calls, one after the other. Every call of the model gets exactly one result, in order.
 
 use super::lifecycle::waits_for;
-use super::{asking, changes, plan, prompt, render, thinking};
+use super::{asking, changes, plan, prompt, render, sets, thinking};
 use crate::kernel::conversation::Block;
 use crate::kernel::course::DirectResult;
 use crate::kernel::effect::Effect;
@@ -102,6 +102,19 @@ fn start(run: &mut Run, frame: &mut Frame<'_>, call: ReadCall) {
             changes::inspect(run, frame, call, FileProposal::Write(write), 0);
         }
         ToolUse::Edit(edit) => changes::inspect(run, frame, call, FileProposal::Edit(edit), 0),
+        ToolUse::MultiEdit(edit) => sets::edit(run, frame, call, edit),
+        ToolUse::Delete(delete) => {
+            let made_by_run = run
+                .changes
+                .get(&delete.path)
+                .is_some_and(|file| file.before.is_none());
+            let proposal = FileProposal::Delete {
+                path: delete.path,
+                made_by_run,
+            };
+            changes::inspect(run, frame, call, proposal, 0);
+        }
+        ToolUse::Move(moved) => sets::relocate(run, frame, call, moved),
         ToolUse::Ask(ask) => asking::for_model(run, frame, call, ask),
     }
 }

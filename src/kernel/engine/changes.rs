@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::calls::{complete, deny, fail, go_on, take_current};
 use super::lifecycle::waits_for;
-use super::{asking, verify};
-use crate::kernel::conflict::{self, FilePolicies, NowKnown, Settlement, Verdict};
+use super::{asking, sets, verify};
+use crate::kernel::conflict::{self, ConflictPolicy, FilePolicies, NowKnown, Settlement, Verdict};
 use crate::kernel::diff;
 use crate::kernel::effect::Effect;
 use crate::kernel::event::{GateRound, ReadCall, RunEvent};
 use crate::kernel::file::{FileNow, NewContent, WriteOrder, WriteOutcome};
+use crate::kernel::file_set::SetStep;
 use crate::kernel::hash::ContentHash;
 use crate::kernel::ids::{ChangeId, ToolCallId};
 use crate::kernel::path::RelPath;
@@ -33,7 +34,9 @@ pub fn inspect(
     looks: u32,
 ) {
     let path = proposal.path().clone();
-    look(run, frame, &call.id, path);
+    if !is_held(run, frame, &call.id, [&path]) {
+        look(run, frame, &call.id, path);
+    }
     run.current = Some(CurrentCall {
         call,
         stage: Stage::Inspecting {
@@ -42,6 +45,58 @@ pub fn inspect(
             looks,
         },
     });
+}
+
+/// Whether somebody else works on one of the files. Then the call waits, once that is a fact: what others do is not in this
+/// run's transcript.
+pub fn is_held<'p>(
+    run: &Run,
+    frame: &mut Frame<'_>,
+    call: &ToolCallId,
+    paths: impl IntoIterator<Item = &'p RelPath>,
+) -> bool {
+    let Some((path, by)) = frame.leases.holder(&run.id, paths) else {
+        return false;
+    };
+    let call = call.clone();
+    frame.perform(Effect::Accept {
+        run: run.id.clone(),
+        event: RunEvent::FileHeld { call, path, by },
+    });
+    true
+}
+
+pub fn on_held(run: &mut Run, frame: &mut Frame<'_>, call: &ToolCallId, waits: String) {
+    let looks = |current: &mut CurrentCall| match &current.stage {
+        Stage::Inspecting { answer: None, .. } => current.call.id == *call,
+        Stage::Together(set) => set.step == SetStep::Looking && current.call.id == *call,
+        _ => false,
+    };
+    if let Some(CurrentCall { call, stage }) = run.current.take_if(looks) {
+        waits_for(run, frame, WaitingFor::Lease, waits);
+        let then = Box::new(stage);
+        let stage = Stage::AwaitingLease { then };
+        run.current = Some(CurrentCall { call, stage });
+    }
+}
+
+pub fn on_freed(run: &mut Run, frame: &mut Frame<'_>, call: &ToolCallId) {
+    let waits = |current: &mut CurrentCall| {
+        current.call.id == *call && matches!(current.stage, Stage::AwaitingLease { .. })
+    };
+    if let Some(CurrentCall {
+        call,
+        stage: Stage::AwaitingLease { then },
+    }) = run.current.take_if(waits)
+    {
+        match *then {
+            Stage::Inspecting {
+                proposal, looks, ..
+            } => inspect(run, frame, call, proposal, looks),
+            Stage::Together(set) => sets::look(run, frame, call, *set),
+            stage => run.current = Some(CurrentCall { call, stage }),
+        }
+    }
 }
 
 pub fn look(run: &mut Run, frame: &mut Frame<'_>, call: &ToolCallId, path: RelPath) {
@@ -55,7 +110,12 @@ pub fn look(run: &mut Run, frame: &mut Frame<'_>, call: &ToolCallId, path: RelPa
     });
 }
 
-pub fn on_inspected(run: &mut Run, frame: &mut Frame<'_>, call: &ToolCallId, now: &FileNow) {
+pub fn on_inspected(
+    run: &mut Run,
+    frame: &mut Frame<'_>,
+    call: &ToolCallId,
+    (path, now): (&RelPath, &FileNow),
+) {
     let Some(CurrentCall { call, stage }) = take_current(run, call) else {
         return;
     };
@@ -81,6 +141,7 @@ pub fn on_inspected(run: &mut Run, frame: &mut Frame<'_>, call: &ToolCallId, now
             );
         }
         Stage::Settling(planned) => settle(run, frame, call, planned, now),
+        Stage::Together(set) => sets::on_inspected(run, frame, (call, *set), (path, now)),
         stage => run.current = Some(CurrentCall { call, stage }),
     }
     go_on(run, frame);
@@ -95,10 +156,7 @@ struct Case {
 
 fn decide(run: &mut Run, frame: &mut Frame<'_>, case: Case, now: &FileNow) {
     let path = case.proposal.path().clone();
-    let policies = FilePolicies {
-        conflict: run.spec.policy.conflict,
-        merge: run.spec.policy.merge,
-    };
+    let policies = policies(run, &case.proposal);
     let verdict = conflict::decide(&case.proposal.seen(run.seen.get(&path)), now, policies);
     if let Some(mending) = run.mending.clone()
         && !matches!(verdict, Verdict::Write { merged: false, .. })
@@ -143,6 +201,22 @@ fn decide(run: &mut Run, frame: &mut Frame<'_>, case: Case, now: &FileNow) {
     }
 }
 
+/// The run's policies, and what the user has allowed it beyond them.
+pub fn policies(run: &Run, proposal: &FileProposal) -> FilePolicies {
+    let is_allowed = match proposal {
+        FileProposal::Write(_) | FileProposal::Edit(_) => run.overwrites_allowed,
+        FileProposal::Delete { .. } => run.deletions_allowed,
+    };
+    FilePolicies {
+        conflict: if is_allowed {
+            ConflictPolicy::Overwrite
+        } else {
+            run.spec.policy.conflict
+        },
+        merge: run.spec.policy.merge,
+    }
+}
+
 fn identical(run: &mut Run, frame: &mut Frame<'_>, call: &ReadCall, path: &RelPath, now: &FileNow) {
     if let FileNow::Text(text) = now {
         let seen = SeenFile {
@@ -152,12 +226,11 @@ fn identical(run: &mut Run, frame: &mut Frame<'_>, call: &ReadCall, path: &RelPa
         };
         run.seen.insert(path.clone(), seen);
     }
-    complete(
-        run,
-        frame,
-        call,
-        format!("{path} already has exactly this content; nothing was written."),
-    );
+    let text = match now {
+        FileNow::Absent { .. } => format!("{path} is not there; nothing had to be deleted."),
+        _ => format!("{path} already has exactly this content; nothing was written."),
+    };
+    complete(run, frame, call, text);
 }
 
 /// An answer of the user to an overwrite. Keeping needs no look at the file; writing does, for it may have changed since.
@@ -307,6 +380,7 @@ pub fn baseline_arrived(run: &mut Run, frame: &mut Frame<'_>) {
     let waiting = run
         .current
         .take_if(|current| matches!(current.stage, Stage::AwaitingBaseline(_)));
+    sets::baseline_arrived(run, frame);
     if let Some(CurrentCall {
         call,
         stage: Stage::AwaitingBaseline(planned),
@@ -352,6 +426,9 @@ pub fn on_written(
     path: &RelPath,
     outcome: WriteOutcome,
 ) {
+    if sets::on_written(run, frame, change, &outcome) {
+        return go_on(run, frame);
+    }
     let current = run.current.take_if(
         |current| matches!(&current.stage, Stage::Writing(planned) if planned.change == change),
     );
@@ -524,16 +601,18 @@ fn written(
     });
 }
 
-struct Made<'a> {
-    change: ChangeId,
-    path: &'a RelPath,
-    before: Option<ContentHash>,
-    after: Option<ContentHash>,
-    added: u32,
-    removed: u32,
+/// A change that has happened.
+pub struct Made<'a> {
+    pub change: ChangeId,
+    pub path: &'a RelPath,
+    pub before: Option<ContentHash>,
+    pub after: Option<ContentHash>,
+    pub added: u32,
+    pub removed: u32,
 }
 
-fn note_change(run: &mut Run, frame: &mut Frame<'_>, made: &Made<'_>) {
+/// Takes a change into the run's account of itself.
+pub fn note_change(run: &mut Run, frame: &mut Frame<'_>, made: &Made<'_>) {
     frame.record(
         run,
         RunEvent::ChangeMade {

@@ -7,6 +7,7 @@ use crate::kernel::conversation::Block;
 use crate::kernel::course::Phase;
 use crate::kernel::effect::Effect;
 use crate::kernel::event::{Context, Engine, GateRound, ReadCall, RunEvent, RunOutcome, Steer};
+use crate::kernel::policy::lease;
 use crate::kernel::run::{Held, Run, RunStatus};
 use crate::kernel::state::Frame;
 
@@ -84,7 +85,13 @@ pub fn on_fact(run: &mut Run, frame: &mut Frame<'_>, fact: RunEvent) {
             on_failure(run, frame, call, &failure);
         }
         RunEvent::ToolFinished { call, output, .. } => calls::on_output(run, frame, &call, output),
-        RunEvent::FileInspected { call, now, .. } => changes::on_inspected(run, frame, &call, &now),
+        RunEvent::FileInspected { call, path, now } => {
+            changes::on_inspected(run, frame, &call, (&path, &now));
+        }
+        RunEvent::FileHeld { call, path, by } => {
+            changes::on_held(run, frame, &call, lease::in_words(&path, &by));
+        }
+        RunEvent::FileFreed { call } => changes::on_freed(run, frame, &call),
         RunEvent::GatesReported { round, reports } => {
             verify::on_reports(run, frame, round, &reports);
         }

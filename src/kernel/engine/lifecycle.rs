@@ -36,9 +36,12 @@ fn enter(run: &mut Run, frame: &mut Frame<'_>, status: RunStatus, waiting: Optio
         return;
     }
     // A run that is parked does not work either: the provider says when it goes on.
-    let rests = waiting
-        .as_ref()
-        .is_some_and(|waiting| matches!(waiting.what, WaitingFor::You | WaitingFor::RateLimit));
+    let rests = waiting.as_ref().is_some_and(|waiting| {
+        matches!(
+            waiting.what,
+            WaitingFor::You | WaitingFor::RateLimit | WaitingFor::Lease
+        )
+    });
     if rests || status.is_over() {
         if let Some(since) = run.active_since.take() {
             run.active_ms += frame.now.since(since);
@@ -66,7 +69,9 @@ pub fn waits_for(
     detail: impl Into<String>,
 ) {
     let status = match what {
-        WaitingFor::You | WaitingFor::RateLimit | WaitingFor::Retry => RunStatus::Waiting,
+        WaitingFor::You | WaitingFor::RateLimit | WaitingFor::Retry | WaitingFor::Lease => {
+            RunStatus::Waiting
+        }
         WaitingFor::Gate => RunStatus::Verifying,
         WaitingFor::Model | WaitingFor::Tool | WaitingFor::File | WaitingFor::Stop => {
             RunStatus::Executing
@@ -191,6 +196,7 @@ pub fn progress(run: &Run) -> Progress {
             WaitingFor::You => format!("waits for you: {}", waiting.detail),
             WaitingFor::RateLimit => format!("rate limited until {UNTIL}: {}", waiting.detail),
             WaitingFor::Retry => format!("tries again at {UNTIL}: {}", waiting.detail),
+            WaitingFor::Lease => format!("waits for {}", waiting.detail),
             WaitingFor::Stop => "stopping".to_owned(),
         },
         (None, RunStatus::Queued) => "queued".to_owned(),

@@ -10,12 +10,31 @@ use crate::kernel::policy::compaction;
 pub fn tools(phase: Phase) -> &'static [&'static str] {
     match phase {
         Phase::Free => &[
-            "read", "write", "edit", "list", "search", "command", "ask", "plan",
+            "read",
+            "write",
+            "edit",
+            "multi_edit",
+            "delete",
+            "move",
+            "list",
+            "search",
+            "command",
+            "ask",
+            "plan",
         ],
         Phase::Drafting | Phase::Drafted => &["read", "list", "search", "ask", "propose_plan"],
-        Phase::Step(_) | Phase::Closing => {
-            &["read", "write", "edit", "list", "search", "command", "ask"]
-        }
+        Phase::Step(_) | Phase::Closing => &[
+            "read",
+            "write",
+            "edit",
+            "multi_edit",
+            "delete",
+            "move",
+            "list",
+            "search",
+            "command",
+            "ask",
+        ],
     }
 }
 

@@ -114,6 +114,12 @@ pub fn tool(tool: &ToolUse) -> String {
         ToolUse::Read(read) => read.path.to_string(),
         ToolUse::Write(write) => write.path.to_string(),
         ToolUse::Edit(edit) => edit.path.to_string(),
+        ToolUse::MultiEdit(edit) => {
+            let paths: Vec<&str> = edit.files.iter().map(|file| file.path.as_str()).collect();
+            first_line(&paths.join(", "))
+        }
+        ToolUse::Delete(delete) => delete.path.to_string(),
+        ToolUse::Move(moved) => format!("{} → {}", moved.from, moved.to),
         ToolUse::List(list) => list
             .path
             .as_ref()

@@ -43,9 +43,13 @@ pub fn is_stalled(policy: &StallPolicy, idle_ms: u64, what: Option<WaitingFor>) 
             true
         }
         // A human who thinks and a provider that named a time are no stalls; stopping has its own bound.
-        Some(WaitingFor::You | WaitingFor::RateLimit | WaitingFor::Retry | WaitingFor::Stop) => {
-            false
-        }
+        Some(
+            WaitingFor::You
+            | WaitingFor::RateLimit
+            | WaitingFor::Retry
+            | WaitingFor::Lease
+            | WaitingFor::Stop,
+        ) => false,
     };
     watched && policy.timeout_s > 0 && idle_ms >= policy.timeout_s.saturating_mul(1000)
 }
@@ -72,6 +76,7 @@ mod tests {
             (&policy, 2_000, None, true),
             (&policy, 9_999_999, Some(WaitingFor::You), false),
             (&policy, 9_999_999, Some(WaitingFor::RateLimit), false),
+            (&policy, 9_999_999, Some(WaitingFor::Lease), false),
             (&policy, 9_999_999, Some(WaitingFor::Retry), false),
             (&off, u64::MAX, Some(WaitingFor::Model), false),
         ];

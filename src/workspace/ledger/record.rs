@@ -25,7 +25,7 @@ impl Ledger {
         self.begin_with(path, contents, why, Traits::default())
     }
 
-    fn begin_with(
+    pub(in super::super) fn begin_with(
         &self,
         path: &RelPath,
         contents: Contents,
@@ -73,10 +73,11 @@ impl Ledger {
     }
 }
 
+/// What a file has beside its content.
 #[derive(Clone, Copy, Default)]
-struct Traits {
-    mode: Option<u32>,
-    folders: u32,
+pub(in super::super) struct Traits {
+    pub mode: Option<u32>,
+    pub folders: u32,
 }
 
 impl Workspace {

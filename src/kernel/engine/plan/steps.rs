@@ -10,7 +10,7 @@ use crate::kernel::event::{RunEvent, Verdict};
 use crate::kernel::plan::{Step, StepKind};
 use crate::kernel::run::Run;
 use crate::kernel::state::Frame;
-use crate::kernel::tool::{PlanItemState, ReadFile, RunCommand, ToolUse};
+use crate::kernel::tool::{DeleteFile, PlanItemState, ReadFile, RunCommand, ToolUse};
 
 /// Begins the next step that can be done; after the last one the whole is verified.
 pub fn next(run: &mut Run, frame: &mut Frame<'_>) {
@@ -125,6 +125,10 @@ fn start(run: &mut Run, frame: &mut Frame<'_>, step: &Step) {
             });
             call_own(run, frame, "read", read);
         }
+        (StepKind::Delete, Some(path), _) => {
+            let delete = ToolUse::Delete(DeleteFile { path: path.clone() });
+            call_own(run, frame, "delete", delete);
+        }
         (StepKind::Create | StepKind::Delete | StepKind::Edit | StepKind::Command, _, _) => {
             tell(run, frame, step, "");
         }
@@ -158,6 +162,18 @@ pub fn after_step_call(run: &mut Run, frame: &mut Frame<'_>, result: DirectResul
             )));
             done(run, frame, String::new());
         }
+        (StepKind::Delete, DirectResult::Completed(said)) => {
+            run.words
+                .push(Block::text(format!("Step {}: {said}", step.number)));
+            judge(run, frame, String::new());
+        }
+        (StepKind::Delete, DirectResult::Denied(why)) => {
+            run.words.push(Block::text(format!(
+                "Step {} was left out: {why}",
+                step.number
+            )));
+            skip(run, frame, "you kept the file");
+        }
         (StepKind::Command, DirectResult::Denied(why)) => {
             run.words.push(Block::text(format!(
                 "Step {} was left out: {why}",
@@ -170,7 +186,7 @@ pub fn after_step_call(run: &mut Run, frame: &mut Frame<'_>, result: DirectResul
             tell(run, frame, &step, &shown);
         }
         (
-            StepKind::Create | StepKind::Edit | StepKind::Delete | StepKind::Verify,
+            StepKind::Delete | StepKind::Create | StepKind::Edit | StepKind::Verify,
             DirectResult::Completed(shown)
             | DirectResult::Failed(shown)
             | DirectResult::Denied(shown),
