@@ -21,7 +21,7 @@ mod undo;
 mod write;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
@@ -38,6 +38,7 @@ use crate::kernel::ids::{QuestionId, RunId, TaskId};
 use crate::kernel::input::{Command, DocumentNews};
 use crate::kernel::path::RelPath;
 use crate::kernel::question::Answer;
+use crate::kernel::view::View;
 pub use crate::model::secret::Secret;
 pub use crate::model::{
     Asking, KeySource, Listing, ModelListing, ProviderListing, ProviderState, reach::Reach,
@@ -118,6 +119,7 @@ pub struct App {
     ledger: Arc<Ledger>,
     share: Arc<Share>,
     tasks: Arc<Tasks>,
+    view: Arc<Mutex<View>>,
 }
 
 /// For people who have configured no model: how to get going.
@@ -216,6 +218,7 @@ impl App {
             ledger: Arc::new(Ledger::open(state.path())?),
             share: Arc::new(Share::new()),
             tasks: Arc::new(Tasks::of(Arc::clone(&state))),
+            view: Arc::default(),
             state,
             models: config.models,
             settings: Arc::new(config.settings),
@@ -411,6 +414,16 @@ impl App {
             let _ = sender.send(look(state));
         })));
         receiver
+    }
+
+    /// What the user looks at now, for the context of runs to come.
+    pub fn set_view(&self, view: View) {
+        *self.view.lock().unwrap_or_else(PoisonError::into_inner) = view;
+    }
+
+    fn view(&self) -> View {
+        let view = self.view.lock();
+        view.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Stops all work and the actor; runs stay as their transcripts have them. Ends within about 50 ms, commands killed.

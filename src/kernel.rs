@@ -33,6 +33,7 @@ mod step;
 pub mod task;
 pub mod time;
 pub mod tool;
+pub mod view;
 
 pub use state::State;
 pub use step::step;

@@ -6,6 +6,7 @@
 pub mod capabilities;
 pub mod change;
 pub mod document;
+pub mod editor;
 pub mod error;
 pub mod models;
 pub mod question;
@@ -38,6 +39,7 @@ pub mod method {
     pub const QUESTION_LIST: &str = "outrigger/question/list";
     pub const QUESTION_ANSWER: &str = "outrigger/question/answer";
     pub const DOCUMENT_READ: &str = "outrigger/document/read";
+    pub const EDITOR_VIEW: &str = "outrigger/editor/view";
     pub const MODELS_LIST: &str = "outrigger/models/list";
     pub const MODELS_KEY: &str = "outrigger/models/key";
     pub const SETTINGS_LIST: &str = "outrigger/settings/list";

@@ -16,6 +16,7 @@ use outrigger::kernel::conversation::{Block, ModelErrorKind, ModelFailure, Role}
 use outrigger::kernel::effect::{Effect, RefusalKind, Reply};
 use outrigger::kernel::event::{CommandPolicy, GateRound, RunEvent, RunOutcome, Steer};
 use outrigger::kernel::file::{NewContent, WriteOutcome, WrittenThrough};
+use outrigger::kernel::policy::budget::Limit;
 use outrigger::kernel::policy::stall::{StallAction, StallPolicy};
 use outrigger::kernel::question::{Answer, ConflictReason, QuestionKind, QuestionState};
 use outrigger::kernel::run::{RunStatus, Verification, WaitingFor};
@@ -510,6 +511,42 @@ fn a_used_up_budget_is_a_question_before_the_next_call() {
     bench.answer(&question.id, choice("raise")).expect("taken");
     bench.request();
     assert_eq!(bench.run().spec.budget.iterations, 2);
+}
+
+#[test]
+fn a_limit_is_warned_of_once_and_raised_to_what_the_human_types() {
+    let mut bench = Bench::with("x", |spec| spec.budget.iterations = 5);
+    bench.context();
+    let is_warning = |effect: &Effect| {
+        matches!(
+            effect,
+            Effect::Record {
+                event: RunEvent::BudgetWarned {
+                    of: Limit::Iterations,
+                    used: 4,
+                    at: 5,
+                    ..
+                },
+                ..
+            }
+        )
+    };
+    for turn in 1..=5 {
+        bench.reply(call("list", "{}"));
+        bench.output(&format!("a{turn}.rs"), false);
+        assert_eq!(bench.said(is_warning), turn == 4, "turn {turn}");
+    }
+    let question = bench.question();
+    let text = |text: &str| Answer::Text { text: text.into() };
+    for wrong in ["more", "5", "3"] {
+        let refused = bench.answer(&question.id, text(wrong)).unwrap_err();
+        assert_eq!(refused.kind, RefusalKind::WrongAnswer, "{wrong}");
+    }
+    bench.answer(&question.id, text("7")).expect("taken");
+    assert_eq!(bench.run().spec.budget.iterations, 7);
+    let request = bench.request();
+    let told = format!("{:?}", request.messages);
+    assert_eq!(told.matches("80 % of the budget").count(), 1, "{told}");
 }
 
 #[test]

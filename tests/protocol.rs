@@ -16,7 +16,7 @@ use outrigger::kernel::event::{Record, RunEvent, Steer};
 use outrigger::kernel::hash::ContentHash;
 use outrigger::kernel::question::{Answer, Question};
 use outrigger::protocol::{
-    capabilities, change, document, error, models, question, run, settings, task,
+    capabilities, change, document, editor, error, models, question, run, settings, task,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -247,6 +247,8 @@ fn read_back(kind: &str, value: &Value) -> Result<Value, String> {
         "Answer" => through::<Answer>(value),
         "DocumentReadParams" => through::<document::ReadParams>(value),
         "DocumentReadResult" => through::<document::ReadResult>(value),
+        "EditorViewParams" => through::<editor::ViewParams>(value),
+        "EditorViewResult" => through::<editor::ViewResult>(value),
         "ModelsListParams" => through::<models::ListParams>(value),
         "ModelsListResult" => through::<models::ListResult>(value),
         "ModelsKeyParams" => through::<models::KeyParams>(value),

@@ -8,6 +8,7 @@ use crate::kernel::file::{OpenDocument, Overlay};
 use crate::kernel::path::RelPath;
 use crate::kernel::policy::relevance::{Named, named};
 use crate::kernel::tool::{ListFiles, SearchFiles, SeenFile};
+use crate::kernel::view::View;
 use crate::workspace::Workspace;
 
 /// Files in which projects write their rules for agents.
@@ -23,7 +24,8 @@ const PLACES: usize = 8;
 const RECENT: usize = 8;
 const LOOKED_AT: usize = 20_000;
 
-pub fn context(workspace: &Workspace, prompt: &str, overlay: &Overlay) -> Context {
+/// `view`: what the user is known to look at.
+pub fn context(workspace: &Workspace, prompt: &str, overlay: &Overlay, view: View) -> Context {
     let mut notes = Vec::new();
     let listing = workspace.list(
         &ListFiles {
@@ -63,6 +65,7 @@ pub fn context(workspace: &Workspace, prompt: &str, overlay: &Overlay) -> Contex
         mentions: mentions(workspace, &relevant, overlay),
         open: open(overlay),
         recent: recent(workspace, &all),
+        view,
         notes,
     }
 }

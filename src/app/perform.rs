@@ -127,9 +127,10 @@ impl Performer {
         overlay: Overlay,
     ) {
         let workspace = Arc::clone(&self.workspace);
+        let view = self.app.view();
         let (spendings, account) = (Arc::clone(&self.spendings), self.account(run, task));
         let look = move || RunEvent::ContextGathered {
-            context: gather::context(&workspace, &prompt, &overlay),
+            context: gather::context(&workspace, &prompt, &overlay, view),
             spending: spent(&spendings, &account),
         };
         self.start_blocking(run, look, |panic| {

@@ -7,7 +7,7 @@ mod question;
 
 use std::collections::HashMap;
 
-use super::words::{BAD, BOLD, DIM, GOOD, NAME, clean, grouped, headline, seconds, styled};
+use super::words::{ASKS, BAD, BOLD, DIM, GOOD, NAME, clean, grouped, headline, seconds, styled};
 use crate::app::time_of_day;
 use crate::kernel::event::{GateRound, Record, RunEvent, RunOutcome, Steer, Verdict};
 use crate::kernel::file::{WriteOutcome, WrittenThrough};
@@ -162,6 +162,13 @@ impl View {
             RunEvent::FileHeld { path, by, .. } => {
                 let text = format!("waits for {}", clean(&lease::in_words(path, by)));
                 Some(Entry::more(styled(DIM, text)))
+            }
+            RunEvent::BudgetWarned {
+                limit, used, at, ..
+            } => {
+                let percent = used.saturating_mul(100) / (*at).max(1);
+                let said = format!("{percent} % of the budget of {} is used", clean(limit));
+                Some(Entry::new("budget", styled(ASKS, said)))
             }
             RunEvent::PlanUpdated { items } => Some(Entry::new("plan", plan(items))),
             RunEvent::StepEnded { step, state, why } => {

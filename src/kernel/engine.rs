@@ -14,6 +14,7 @@ mod prompt;
 mod react;
 mod render;
 mod sets;
+mod spending;
 mod thinking;
 mod verify;
 

@@ -16,11 +16,13 @@ use super::ids::{ChangeId, GateRoundId, ModelCallId, QuestionId, TaskId, TimerId
 use super::money::Dollars;
 use super::path::RelPath;
 use super::plan::{Step, Targets};
+use super::policy::budget::Limit;
 use super::policy::lease::Holder;
 use super::policy::stall::StallPolicy;
 use super::question::{Answer, Question};
 use super::run::{RunStatus, Summary, Waiting};
 use super::tool::{PlanItem, PlanItemState, SeenFile, ToolOutput, ToolUse};
+use super::view::View;
 
 /// The schema of transcript lines.
 pub const RECORD_VERSION: u32 = 1;
@@ -214,6 +216,9 @@ pub struct Context {
     /// Files that were changed last, newest first; one a line.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub recent: String,
+    /// What the user looks at, as far as their editor tells.
+    #[serde(skip_serializing_if = "View::is_empty")]
+    pub view: View,
     /// What was left out, for people and model.
     pub notes: Vec<String>,
 }
@@ -358,6 +363,15 @@ pub enum RunEvent {
         what: String,
         after_ms: u64,
     },
+    /// Most of a limit is used. Said once for each.
+    BudgetWarned {
+        /// The limit with its number, for people.
+        limit: String,
+        of: Limit,
+        /// How much is used, and where the limit is, in the limit's own unit.
+        used: u64,
+        at: u64,
+    },
     ToolRequested {
         call: ToolCallId,
         name: String,
@@ -496,6 +510,7 @@ impl RunEvent {
             Self::StatusChanged { .. }
             | Self::ModelCalled { .. }
             | Self::ModelRetried { .. }
+            | Self::BudgetWarned { .. }
             | Self::ToolRequested { .. }
             | Self::ToolStarted { .. }
             | Self::ToolCompleted { .. }
@@ -537,6 +552,7 @@ impl RunEvent {
             | Self::Resuming { .. }
             | Self::StepStarted { .. }
             | Self::StepEnded { .. }
+            | Self::BudgetWarned { .. }
             | Self::StatusChanged { .. } => RecordKind::StateTransition,
             Self::ToolFinished { .. }
             | Self::FileInspected { .. }

@@ -3,6 +3,7 @@
 pub mod baseline;
 pub mod budget;
 pub mod compaction;
+pub mod done;
 pub mod fixes;
 pub mod ladder;
 pub mod lease;

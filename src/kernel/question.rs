@@ -13,6 +13,7 @@ use super::hash::ContentHash;
 use super::ids::{QuestionId, RunId, ToolCallId};
 use super::path::RelPath;
 use super::plan::Step;
+use super::policy::budget::Limit;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -61,7 +62,19 @@ pub enum QuestionKind {
     /// A command had started when its process was cut off; nobody saw its end.
     Uncertain { command: String },
     /// A limit of the run is reached.
-    Budget { limit: String },
+    #[serde(rename_all = "camelCase")]
+    Budget {
+        /// The limit with its number, for people.
+        limit: String,
+        /// Which one it is. Answered in words with a new number, in the limit's own unit.
+        #[serde(default)]
+        of: Option<Limit>,
+        /// How much is used, and where the limit is.
+        #[serde(default)]
+        used: u64,
+        #[serde(default)]
+        at: u64,
+    },
     /// May this plan be followed? It can be edited as a text, which is then what is followed.
     Plan {
         /// The plan as a text, to be read and edited.

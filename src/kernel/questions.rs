@@ -184,6 +184,20 @@ pub fn accept(question: &Question, answer: Answer) -> Result<Answer, Refusal> {
         (_, Answer::Text { text }) if text.trim().is_empty() => {
             Err(wrong("the answer is empty".to_owned()))
         }
+        (
+            QuestionKind::Budget {
+                of: Some(of), used, ..
+            },
+            Answer::Text { text },
+        ) => match of.read(text) {
+            Some(to) if to > *used => Ok(answer),
+            Some(_) => Err(wrong(format!(
+                "{text} is used up already; give more, or give up"
+            ))),
+            None => Err(wrong(format!(
+                "`{text}` is no limit; type the new one as a number, such as 200000 or 200k"
+            ))),
+        },
         (_, Answer::Text { .. }) => Ok(answer),
         (
             _,

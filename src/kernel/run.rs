@@ -17,6 +17,7 @@ use super::hash::ContentHash;
 use super::ids::{ChangeId, GateId, GateRoundId, ModelCallId, QuestionId, RunId, TimerId};
 use super::path::RelPath;
 use super::plan::Step;
+use super::policy::budget::Limit;
 use super::policy::ladder::Ladder;
 use super::policy::loops::Signature;
 use super::question::{Answer, Hunk};
@@ -285,6 +286,8 @@ pub struct Run {
     pub last_call: ModelCallId,
     pub talk: ModelTalk,
     pub iterations: u32,
+    /// Limits of which was said that they are nearly reached.
+    pub warned_of: BTreeSet<Limit>,
     pub tool_calls: u32,
     pub queue: VecDeque<ReadCall>,
     pub current: Option<CurrentCall>,
@@ -418,6 +421,7 @@ impl Run {
             last_call: ModelCallId::default(),
             talk: ModelTalk::default(),
             iterations: 0,
+            warned_of: BTreeSet::new(),
             tool_calls: 0,
             queue: VecDeque::new(),
             current: None,

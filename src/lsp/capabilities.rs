@@ -191,6 +191,7 @@ fn server_offer() -> ServerOffer {
         method::QUESTION_LIST,
         method::QUESTION_ANSWER,
         method::DOCUMENT_READ,
+        method::EDITOR_VIEW,
         method::MODELS_LIST,
         method::MODELS_KEY,
         method::SETTINGS_LIST,

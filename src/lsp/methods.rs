@@ -29,11 +29,13 @@ use crate::kernel::event::{RunOutcome, Steer};
 use crate::kernel::ids::{QuestionId, RunId};
 use crate::kernel::question::{Question, QuestionState};
 use crate::kernel::run::Run;
+use crate::kernel::view::View;
 use crate::protocol::change::{
     ChangesParams, ChangesResult, CleanParams, CleanResult, DiffParams, DiffResult, RevertParams,
     RevertResult,
 };
 use crate::protocol::document::{ReadParams, ReadResult};
+use crate::protocol::editor::{ViewParams, ViewResult};
 use crate::protocol::error::ErrorKind;
 use crate::protocol::method;
 use crate::protocol::question::{self, AnswerParams, AnswerResult};
@@ -65,6 +67,7 @@ pub fn add(builder: LspServiceBuilder<Server>) -> LspServiceBuilder<Server> {
         .custom_method(method::QUESTION_LIST, question_list)
         .custom_method(method::QUESTION_ANSWER, question_answer)
         .custom_method(method::DOCUMENT_READ, document_read)
+        .custom_method(method::EDITOR_VIEW, editor_view)
         .custom_method(method::MODELS_LIST, models::list)
         .custom_method(method::MODELS_KEY, models::key)
         .custom_method(method::SETTINGS_LIST, settings_list)
@@ -87,6 +90,13 @@ pub(super) fn read<T: DeserializeOwned>(method: &str, params: Value) -> Result<T
 async fn run_start(server: &Server, params: Value) -> Result<StartResult> {
     let params: StartParams = read(method::RUN_START, params)?;
     start(&*server.folders.named(params.folder.as_deref())?, params).await
+}
+
+async fn editor_view(server: &Server, params: Value) -> Result<ViewResult> {
+    let ViewParams { folder, documents } = read(method::EDITOR_VIEW, params)?;
+    let session = server.folders.named(folder.as_deref())?;
+    session.app.set_view(View { documents });
+    Ok(ViewResult {})
 }
 
 async fn run_cancel(server: &Server, params: Value) -> Result<CancelResult> {

@@ -236,6 +236,9 @@ mod tests {
     fn titles_are_told_apart() {
         let budget = QuestionKind::Budget {
             limit: "time".into(),
+            of: None,
+            used: 0,
+            at: 0,
         };
         let labels = [("a", "Go on"), ("b", "Go on"), ("c", " "), ("d", "é漢")];
         let titles: Vec<String> = offers(&question(budget, &labels))
@@ -260,6 +263,9 @@ mod tests {
         let long = "x".repeat(500);
         let budget = QuestionKind::Budget {
             limit: "time".into(),
+            of: None,
+            used: 0,
+            at: 0,
         };
         let titles: Vec<String> = offers(&question(budget, &[("a", &long), ("b", &long)]))
             .into_iter()
@@ -273,6 +279,9 @@ mod tests {
     fn words_are_a_choice_or_free_text() {
         let budget = QuestionKind::Budget {
             limit: "time".into(),
+            of: None,
+            used: 0,
+            at: 0,
         };
         let asked = question(budget, &[("raise", "Go on"), ("stopRun", "raise")]);
         let choice = |id: &str| Answer::Choice { choice: id.into() };

@@ -142,6 +142,7 @@ impl Overview {
             | RunEvent::TimerFired { .. }
             | RunEvent::ModelCalled { .. }
             | RunEvent::ModelRetried { .. }
+            | RunEvent::BudgetWarned { .. }
             | RunEvent::ToolRequested { .. }
             | RunEvent::ToolStarted { .. }
             | RunEvent::ToolCompleted { .. }

@@ -33,12 +33,14 @@ use table::Row;
 /// A name and what is measured under it.
 type Measure = (&'static str, fn() -> Row);
 
-const MEASURES: [Measure; 15] = [
+const MEASURES: [Measure; 17] = [
     ("start to `initialize` reply", server::start),
     ("round trip of a custom request", server::round_trip),
     ("idle memory (RSS)", server::idle_memory),
     ("size of the binary", server::binary_size),
     ("a tool call of a scripted run", run::per_tool_call),
+    ("a step of the kernel", run::kernel_step),
+    ("a run with a check", run::with_a_check),
     ("durable append to a transcript", storage::durable_append),
     ("append to a transcript", storage::append),
     ("a page from the middle of a transcript", storage::read),

@@ -120,3 +120,18 @@ fn a_run_that_waits_blocks_its_task_and_a_start_that_fails_gives_it_back() {
         .request_error("outrigger/task/ready", json!({"taskId": "t9"}));
     assert_eq!(unknown["data"]["kind"], "unknownTask");
 }
+
+#[test]
+fn the_model_is_told_what_the_user_looks_at() {
+    let mut job = Job::new(knowing(), &[("é.py", "x = 1\n")]);
+    let view = json!({"documents": [{
+        "path": "é.py",
+        "visible": true,
+        "selection": {"firstLine": 1, "lastLine": 1, "text": "x = 1\n"},
+        "problems": [{"line": 1, "severity": "warning", "source": "mine", "message": "größer"}],
+    }]});
+    job.editor.request("outrigger/editor/view", view);
+    let told = "What the user looks at:\né.py (in view)\n  selected, lines 1 to 1:\nx = 1\n  é.py:1: warning mine: größer\n";
+    job.start(&[shown(told, done("Nothing to do."))]);
+    assert_eq!(job.end_of_run()["outcome"], "succeeded");
+}

@@ -7,7 +7,8 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::protocol::{
-    self, capabilities, change, document, error, method, models, question, run, settings, task,
+    self, capabilities, change, document, editor, error, method, models, question, run, settings,
+    task,
 };
 
 const REFERENCE: &str = "#/$defs/";
@@ -131,6 +132,9 @@ impl Contract {
                 "DocumentReadParams",
                 "DocumentReadResult",
             );
+            types.received::<editor::ViewParams>("EditorViewParams");
+            types.sent::<editor::ViewResult>("EditorViewResult");
+            request(method::EDITOR_VIEW, "EditorViewParams", "EditorViewResult");
             types.received::<models::ListParams>("ModelsListParams");
             types.sent::<models::ListResult>("ModelsListResult");
             request(method::MODELS_LIST, "ModelsListParams", "ModelsListResult");

@@ -1,13 +1,12 @@
 //! Answers to questions about the run as a whole, and what a question about rejected work offers.
 
 use super::lifecycle::{cancel, end, waits_for};
-use super::thinking::{call_model, say, spent};
-use super::{again, asking, calls, plan, render, verify};
+use super::thinking::{call_model, say};
+use super::{again, asking, calls, plan, render, spending, verify};
 use crate::kernel::conversation::Block;
 use crate::kernel::event::RunOutcome;
 use crate::kernel::finding::Finding;
 use crate::kernel::ids::QuestionId;
-use crate::kernel::policy::budget;
 use crate::kernel::question::{Answer, BlockerReason, QuestionKind, QuestionPlace};
 use crate::kernel::questions::{self, Draft, choice, offer, stop_offer};
 use crate::kernel::run::{ModelTalk, Run, RunQuestion, WaitingFor};
@@ -51,10 +50,7 @@ fn on_run_answer(run: &mut Run, frame: &mut Frame<'_>, about: RunQuestion, answe
     }
     match about {
         RunQuestion::Budget => {
-            let spent = spent(run, frame);
-            if let Some(limit) = budget::reached(spent, &run.spec.budget) {
-                run.spec.budget = budget::raised(&run.spec.budget, limit, spent);
-            }
+            spending::raise(run, frame, &answer);
             call_model(run, frame);
         }
         RunQuestion::Model => {

@@ -1,7 +1,8 @@
 //! The facts of a run, one at a time: each goes to the part of the engines that it concerns.
 
 use super::lifecycle::{cancel, end, set_status};
-use super::thinking::{call_model, on_failure, on_reply, on_timer, pay};
+use super::spending::pay;
+use super::thinking::{call_model, on_failure, on_reply, on_timer};
 use super::{again, answers, calls, changes, plan, prompt, react, verify};
 use crate::kernel::conversation::Block;
 use crate::kernel::course::Phase;

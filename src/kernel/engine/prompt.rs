@@ -81,6 +81,10 @@ pub fn task(prompt: &str, context: &Context) -> String {
             numbered(&file.text)
         ));
     }
+    let view = context.view.describe();
+    if !view.is_empty() {
+        text.push_str(&format!("\nWhat the user looks at:\n{view}"));
+    }
     for note in &context.notes {
         text.push_str(&format!("({note})\n"));
     }

@@ -1,16 +1,13 @@
 //! Talking with the model: calls, answers, failures and what is done about them.
 
 use super::lifecycle::{waits_for, waits_until_over};
-use super::{facts, prompt, render};
+use super::{facts, prompt, render, spending};
 use crate::kernel::conversation::{
-    Bill, Block, Message, ModelErrorKind, ModelFailure, ModelRequest, ModelTurn, Role, StopReason,
-    Usage,
+    Block, Message, ModelErrorKind, ModelFailure, ModelRequest, ModelTurn, Role, StopReason, Usage,
 };
 use crate::kernel::effect::Effect;
 use crate::kernel::event::{ReadCall, RunEvent};
 use crate::kernel::ids::{ModelCallId, TimerId};
-use crate::kernel::money::Dollars;
-use crate::kernel::policy::budget::{self, Spent};
 use crate::kernel::policy::recovery::{self, Recovery, Tried};
 use crate::kernel::policy::{compaction, stitch};
 use crate::kernel::question::{BlockerReason, QuestionKind};
@@ -55,37 +52,7 @@ pub fn call_model(run: &mut Run, frame: &mut Frame<'_>) {
     if !words.is_empty() {
         add_blocks(run, words);
     }
-    let spent = spent(run, frame);
-    if let Some(limit) = budget::reached(spent, &run.spec.budget) {
-        let limit = limit.describe(&run.spec.budget);
-        let draft = Draft {
-            title: format!("The run has used its budget of {limit}"),
-            detail: format!(
-                "So far: {} s of work, {} tokens, {} model turns, {} for the run, {} today.",
-                spent.active_ms / 1000,
-                spent.tokens,
-                spent.iterations,
-                Dollars::from_micros(spent.cost_micros),
-                Dollars::from_micros(spent.day_micros),
-            ),
-            place: None,
-            kind: QuestionKind::Budget { limit },
-            choices: vec![
-                offer(
-                    choice::RAISE,
-                    "Raise it",
-                    "the limit is doubled and the run goes on where it is",
-                ),
-                offer(
-                    choice::GIVE_UP,
-                    "Give up",
-                    "the run fails; what it has written stays",
-                ),
-                stop_offer(),
-            ],
-            free_text: false,
-        };
-        ask_about_run(run, frame, draft, RunQuestion::Budget);
+    if spending::asks(run, frame) {
         return;
     }
     run.last_call = run.last_call.next();
@@ -138,24 +105,6 @@ fn current_model(run: &Run) -> &str {
         Some(fallback) if run.talk.on_fallback => fallback,
         _ => &run.spec.model,
     }
-}
-
-pub fn spent(run: &Run, frame: &Frame<'_>) -> Spent {
-    Spent {
-        active_ms: run.active_ms(frame.now),
-        tokens: run.usage.total(),
-        iterations: run.iterations,
-        cost_micros: run.cost.micros,
-        task_micros: run.spending.task_micros,
-        day_micros: run.spending.day_micros,
-    }
-}
-
-/// Counts what a call used, whatever comes of it.
-pub fn pay(run: &mut Run, usage: Usage, bill: Bill) {
-    run.usage.add(usage);
-    run.cost.add(bill.cost);
-    run.spending = bill.spending;
 }
 
 /// Takes an answer into the conversation and goes on with it.

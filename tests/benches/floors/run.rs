@@ -6,6 +6,11 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use outrigger::kernel::event::{Record, RunEvent};
+use outrigger::kernel::ids::RunId;
+use outrigger::kernel::input::{Input, Stimulus};
+use outrigger::kernel::time::Moment;
+use outrigger::kernel::{State, step};
 use serde_json::{Value, json};
 
 use super::table::{Row, Target, median, microseconds};
@@ -41,10 +46,139 @@ pub fn per_tool_call() -> Row {
         ours: microseconds(median(&mut ours)),
         floor: Some(microseconds(median(&mut floor))),
         unit: "µs",
-        target: Target::None,
+        target: Target::AtMost(1000.0),
         note: format!(
             "{RUNS} runs of {CALLS} `read` calls; floor: read the file, append as many bytes"
         ),
+        ..Row::default()
+    }
+}
+
+/// What the kernel takes for one input: the facts of real runs, fed to a new kernel.
+pub fn kernel_step() -> Row {
+    let state = tempfile::tempdir().unwrap();
+    let root = tempfile::tempdir().unwrap();
+    for n in 0..CALLS {
+        fs::write(root.path().join(format!("{n}.txt")), format!("text {n}\n")).unwrap();
+    }
+    let scripts = tempfile::tempdir().unwrap();
+    let with = scripts.path().join("with.script.jsonl");
+    fs::write(&with, script(CALLS)).unwrap();
+    let mut server = Peer::outrigger(state.path());
+    server.initialize(
+        root.path(),
+        &json!({"experimental": {"outrigger": {"version": 1, "events": true}}}),
+    );
+    let (_, transcript) = run(&mut server, &with);
+    let records = transcript
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    let records: Vec<Record> = records
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect();
+    let mut steps = Vec::new();
+    for _ in 0..RUNS {
+        let mut kernel = State::default();
+        for record in &records {
+            if !record.event.is_fact() {
+                continue;
+            }
+            let input = Input {
+                at: Moment {
+                    wall_ms: record.at,
+                    mono_ms: record.mono,
+                },
+                what: Stimulus::Fact {
+                    run: RunId::new("r"),
+                    event: record.event.clone(),
+                },
+            };
+            let begun = Instant::now();
+            std::hint::black_box(step(&mut kernel, input));
+            steps.push(begun.elapsed());
+        }
+    }
+    let count = steps.len();
+    Row {
+        ours: microseconds(median(&mut steps)),
+        unit: "µs",
+        target: Target::AtMost(20.0),
+        note: format!("{count} facts of runs of {CALLS} `read` calls"),
+        ..Row::default()
+    }
+}
+
+/// Five turns that change a file, with one Python check: beside what the check itself takes.
+pub fn with_a_check() -> Row {
+    let linter = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/py");
+    let note = |text: &str| Row {
+        unit: "ms",
+        note: text.to_owned(),
+        ..Row::default()
+    };
+    if !linter.join("bin/mypy").exists() {
+        return note("not measured: run tests/gates/install-tools first");
+    }
+    let (state, root, scripts) = (
+        tempfile::tempdir().unwrap(),
+        tempfile::tempdir().unwrap(),
+        tempfile::tempdir().unwrap(),
+    );
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(&linter, root.path().join(".venv")).unwrap();
+    fs::write(
+        root.path().join("pyproject.toml"),
+        "[tool.mypy]\nstrict = true\n",
+    )
+    .unwrap();
+    fs::write(root.path().join("a.py"), "x: int = 0\n").unwrap();
+    let mut text =
+        String::from("{\"script\":1,\"name\":\"floors\",\"model\":\"scripted/floors\"}\n");
+    writeln!(
+        text,
+        "{}",
+        json!({"emit": [{"tool": "read", "id": "r", "args": {"path": "a.py"}}]})
+    )
+    .unwrap();
+    for n in 0..3 {
+        let edit = json!({"path": "a.py", "edits": [{"old": format!("= {n}"), "new": format!("= {}", n + 1)}]});
+        writeln!(
+            text,
+            "{}",
+            json!({"emit": [{"tool": "edit", "id": format!("e{n}"), "args": edit}]})
+        )
+        .unwrap();
+    }
+    writeln!(
+        text,
+        "{}",
+        json!({"emit": [{"text": "x is three now."}], "stop": "end"})
+    )
+    .unwrap();
+    let script = scripts.path().join("model.script.jsonl");
+    fs::write(&script, text).unwrap();
+    let mut server = Peer::outrigger(state.path());
+    server.initialize(
+        root.path(),
+        &json!({"experimental": {"outrigger": {"version": 1, "events": true}}}),
+    );
+    let (took, transcript) = run(&mut server, &script);
+    let mut checks = 0;
+    for line in transcript
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+    {
+        let record: Record = serde_json::from_slice(line).unwrap();
+        if let RunEvent::GatesReported { reports, .. } = record.event {
+            checks += reports.iter().map(|report| report.duration_ms).sum::<u64>();
+        }
+    }
+    Row {
+        ours: microseconds(took) / 1000.0,
+        floor: Some(microseconds(Duration::from_millis(checks)) / 1000.0),
+        unit: "ms",
+        target: Target::TimesFloor(1.3),
+        note: "a run of 5 turns; floor: the sum of the check's own times".to_owned(),
         ..Row::default()
     }
 }
