@@ -110,6 +110,24 @@ pub(super) fn operations<T: Eq + std::hash::Hash + Ord>(old: &[T], new: &[T]) ->
     operations
 }
 
+/// How many lines were put there and how many were taken away. Copies no text, so that it is cheap for large files.
+pub fn count_lines(old: &str, new: &str) -> Counted {
+    let (old, new) = (lines(old), lines(new));
+    let mut counted = Counted::default();
+    for (from, to) in changed_ranges(&old, &new) {
+        counted.removed += u32::try_from(from.len()).unwrap_or(u32::MAX);
+        counted.added += u32::try_from(to.len()).unwrap_or(u32::MAX);
+    }
+    counted
+}
+
+/// Lines of a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counted {
+    pub added: u32,
+    pub removed: u32,
+}
+
 /// Ranges `(old, new)` that differ, in order, never touching each other.
 pub(super) fn changed_ranges<T: Eq + std::hash::Hash + Ord>(old: &[T], new: &[T]) -> Vec<Ranges> {
     if old.len() + new.len() <= FINE_ITEMS {

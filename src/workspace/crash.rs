@@ -1,8 +1,9 @@
 //! The promise under test: killed between any two system calls of a write, every file is old or new, never half, and the
 //! ledger can say which.
 //!
-//! A child process makes a series of changes and kills itself at a given point (see [`super::fault`]); the parent then
-//! looks at what is there, recovers, and takes everything back.
+//! A child process makes a series of changes and kills itself at a given point (see [`super::fault`]), or is killed as it
+//! enters a given system call, by `strace` where that is installed; the parent then looks at what is there, recovers, and
+//! takes everything back.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,6 +22,9 @@ use crate::kernel::path::RelPath;
 /// Where the child finds its workspace and its state.
 const FOLDER: &str = "OUTRIGGER_TEST_CRASH_FOLDER";
 const SERIES: &str = "OUTRIGGER_TEST_CRASH_SERIES";
+
+/// From where, to where.
+const MOVED: (&str, &str) = ("moved", "to/there");
 
 /// Kills that the test makes at least.
 const KILLS: usize = 500;
@@ -60,6 +64,9 @@ fn planned(series: usize) -> Vec<Planned> {
             ..row("linked", Some(long("old", 19)), Some(long("newer", 17)))
         },
         row("real/target", Some("old".into()), Some(long("漢", 23))),
+        // One file that gets another name: what is not at the one is at the other.
+        row(MOVED.0, Some(long("moved", 31)), None),
+        row(MOVED.1, None, Some(long("moved", 31))),
     ]
 }
 
@@ -90,19 +97,28 @@ fn child() {
     let folder = Path::new(&folder);
     let workspace = Workspace::open(&folder.join("work")).unwrap();
     let ledger = Ledger::open(&folder.join("state")).unwrap();
-    for (n, file) in planned(series).into_iter().enumerate() {
-        let order = WriteOrder {
-            path: RelPath::parse(name(file.path)).unwrap(),
-            expected: file.before.as_deref().map(ContentHash::of),
-            content: match file.after {
-                Some(text) => NewContent::Text {
-                    text: text.into(),
-                    encoding: Encoding::Utf8,
-                },
-                None => NewContent::Deleted,
+    let order = |file: Planned| WriteOrder {
+        path: RelPath::parse(name(file.path)).unwrap(),
+        expected: file.before.as_deref().map(ContentHash::of),
+        content: match file.after {
+            Some(text) => NewContent::Text {
+                text: text.into(),
+                encoding: Encoding::Utf8,
             },
-        };
-        let outcome = workspace.write_recorded(&order, &ledger, &why("run", n));
+            None => NewContent::Deleted,
+        },
+    };
+    let mut files = planned(series);
+    let (to, from) = (files.pop().unwrap(), files.pop().unwrap());
+    for (n, file) in files.into_iter().enumerate() {
+        let outcome = workspace.write_recorded(&order(file), &ledger, &why("run", n));
+        assert!(
+            matches!(outcome, WriteOutcome::Written { .. }),
+            "{outcome:?}"
+        );
+    }
+    let to = (&order(to), &why("run", 101));
+    for outcome in workspace.relocate(to, (&order(from), &why("run", 102)), &ledger) {
         assert!(
             matches!(outcome, WriteOutcome::Written { .. }),
             "{outcome:?}"
@@ -122,17 +138,23 @@ fn why(run: &str, change: usize) -> Why {
 
 /// Runs the child up to a point. Whether it was killed there; `false`: it came to its end.
 fn killed(folder: &Path, series: usize, point: usize) -> bool {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(CHILD).env(VARIABLE, point.to_string());
+    was_killed(&mut command, folder, series)
+}
+
+const CHILD: [&str; 4] = [
+    "--exact",
+    "workspace::crash::child",
+    "--ignored",
+    "--test-threads=1",
+];
+
+fn was_killed(command: &mut Command, folder: &Path, series: usize) -> bool {
     use std::os::unix::process::ExitStatusExt;
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "workspace::crash::child",
-            "--ignored",
-            "--test-threads=1",
-        ])
+    let output = command
         .env(FOLDER, folder)
         .env(SERIES, series.to_string())
-        .env(VARIABLE, point.to_string())
         .output()
         .unwrap();
     match output.status.signal() {
@@ -180,6 +202,86 @@ fn killed_at_any_point_every_file_is_old_or_new() {
     }
 }
 
+/// Every system call by which a write, a deletion, a move or the ledger can change anything, or wait for the disk.
+const CALLS: [&str; 17] = [
+    "openat",
+    "write",
+    "pwrite64",
+    "fsync",
+    "fdatasync",
+    "ftruncate",
+    "fallocate",
+    "fchmod",
+    "fchown",
+    "fsetxattr",
+    "mkdirat",
+    "renameat",
+    "renameat2",
+    "linkat",
+    "unlinkat",
+    "flock",
+    "close",
+];
+
+/// As `killed_at_any_point…`, with the points where the system has them and not where we thought of them: the process is
+/// killed as it enters each of its system calls in turn.
+#[test]
+fn killed_at_every_system_call_every_file_is_old_or_new() {
+    let has_strace = Command::new("strace").arg("-V").output().is_ok();
+    if !has_strace {
+        say("skipped: no strace to kill a process at its system calls with");
+        return;
+    }
+    let mut kills = BTreeMap::new();
+    for call in CALLS {
+        // What the process does before its first write is of no interest.
+        let start = calls_of_an_idle_child(call);
+        for n in start + 1.. {
+            let folder = in_memory();
+            prepare(folder.path(), 0);
+            let mut command = Command::new("strace");
+            command
+                .args(["-f", "-qq", "-o", "/dev/null", "-e"])
+                .arg(format!("trace={call}"))
+                .arg("-e")
+                .arg(format!("inject={call}:signal=KILL:when={n}"))
+                .arg(std::env::current_exe().unwrap())
+                .args(CHILD);
+            if !was_killed(&mut command, folder.path(), 0) {
+                break;
+            }
+            look(folder.path(), 0, n);
+            *kills.entry(call).or_insert(0) += 1;
+        }
+    }
+    let all: usize = kills.values().sum();
+    say(&format!(
+        "killed {all} times, at each system call: {kills:?}"
+    ));
+    assert!(all > 200, "{kills:?}");
+}
+
+fn calls_of_an_idle_child(call: &str) -> usize {
+    let folder = in_memory();
+    let log = folder.path().join("log");
+    let status = Command::new("strace")
+        .args(["-f", "-qq", "-o"])
+        .arg(&log)
+        .args(["-e", &format!("trace={call}"), "-e", "signal=none"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "no such test", "--test-threads=1"])
+        .output()
+        .unwrap();
+    assert!(status.status.success());
+    fs::read_to_string(log).unwrap().lines().count()
+}
+
+/// To the terminal also when the test passes: a figure is of use only if it is seen.
+fn say(text: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 /// What a killed process leaves is in the system's memory either way; on a disk the test would only wait for it.
 fn in_memory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm")
@@ -199,6 +301,8 @@ fn look(folder: &Path, series: usize, point: usize) -> Vec<String> {
     for file in planned(series) {
         assert!(old_or_new(&file) || file.linked, "{} at {at}", file.path);
     }
+    let (from, to) = (read(MOVED.0), read(MOVED.1));
+    assert!(from.is_some() != to.is_some(), "lost or doubled at {at}");
     let workspace = Workspace::open(&root).unwrap();
     let ledger = Ledger::open(&folder.join("state")).unwrap();
     let recovered = ledger.recover(&workspace, 2).unwrap();

@@ -54,6 +54,8 @@ const MEASURES: [Measure; 17] = [
     ("files: an edit in 10,000 lines", files::edit),
     ("files: a merge of 10,000 lines", files::merge),
     ("files: look at a large open document", files::look),
+    ("files: differences of a million lines", files::differences),
+    ("files: an edit in a million lines", files::decide),
 ];
 
 fn main() -> ExitCode {

@@ -1,6 +1,6 @@
 //! Bytes outside the edited lines stay as they were, whatever the file is made of.
 
-use outrigger::kernel::conflict::Change;
+use outrigger::kernel::conflict::{Change, Verdict};
 use outrigger::kernel::file::{Encoding, FileNow};
 use outrigger::kernel::tool::Replacement;
 use proptest::prelude::*;
@@ -131,4 +131,78 @@ proptest! {
         prop_assert_eq!(desk.bytes("f"), encoding.encode(&after));
         prop_assert_eq!(desk.workspace.inspect(&rel("f"), &desk.overlay).text().unwrap().encoding, encoding);
     }
+
+    /// Several lines are replaced by any number of lines; whatever bytes stand before the first of them and after the last
+    /// stand there still.
+    #[test]
+    fn bytes_around_edited_lines_stay((lines, encoding) in file(), at in any::<prop::sample::Index>(), new in proptest::collection::vec("[a-zé漢😀]{1,5}", 0..4), ends in any::<bool>()) {
+        let desk = Desk::in_memory();
+        let at = at.index(lines.len());
+        let (mut before, mut after) = (String::new(), String::new());
+        for (n, (line, ending)) in lines.iter().enumerate() {
+            let side = if n < at { &mut before } else { &mut after };
+            if n == at {
+                continue;
+            }
+            side.push_str(line);
+            side.push_str(if n + 1 == lines.len() && !ends { "" } else { ending });
+        }
+        // The middle has an ending of its own, so that both sides are whole.
+        let middle = format!("the_first();{}the_second();{}", lines[at].1, lines[at].1);
+        let text = format!("{before}{middle}{after}");
+        desk.put("f", encoding.encode(&text));
+        let new = new.iter().map(|line| format!("{line}\n")).collect::<String>();
+        let edits = [Replacement { old: "the_first();\nthe_second();\n".into(), new }];
+        desk.perform("f", Some(&desk.read("f")), Change::Edit { edits: &edits });
+        let bytes = desk.bytes("f");
+        let start = encoding.encode(&before);
+        // Without the mark, which stands at the start of a file only.
+        let mark = encoding.encode("").len();
+        let end = encoding.encode(&after).split_off(mark);
+        prop_assert!(bytes.starts_with(&start), "{before:?} {after:?}");
+        prop_assert!(bytes.ends_with(&end), "{before:?} {after:?}");
+        prop_assert!(bytes.len() >= start.len() + end.len());
+    }
+
+    /// Any bytes are either text, which turns into these very bytes again, or refused and left as they are.
+    #[test]
+    fn no_bytes_are_decoded_with_loss(bytes in any_bytes()) {
+        let desk = Desk::in_memory();
+        desk.put("f", &bytes);
+        match desk.look("f") {
+            FileNow::Text(now) => prop_assert_eq!(now.encoding.encode(&now.text), bytes),
+            FileNow::Opaque { size, .. } => {
+                prop_assert_eq!(size, bytes.len() as u64);
+                let edits = [Replacement { old: "a".into(), new: "b".into() }];
+                let verdict = desk.decide("f", None, Change::Edit { edits: &edits });
+                prop_assert!(matches!(verdict, Verdict::Refuse { .. }));
+                let write = desk.decide("f", None, Change::Write { text: "b" });
+                prop_assert!(matches!(write, Verdict::Refuse { .. }));
+                prop_assert_eq!(desk.bytes("f"), bytes);
+            }
+            other => prop_assert!(false, "{other:?}"),
+        }
+    }
+}
+
+/// Latin-1, UTF-16 with and without a mark, cut characters, NUL bytes, and noise.
+fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
+    let latin1 = "[a-zà-ÿ \n]{0,20}".prop_map(|text| text.chars().map(|c| c as u8).collect());
+    let utf16 = ("[aé漢😀\n]{0,8}", any::<bool>(), 0..3_usize).prop_map(|(text, mark, cut)| {
+        let mut bytes = Encoding::Utf16Le.encode(&text);
+        bytes.truncate(bytes.len().saturating_sub(cut));
+        bytes.split_off(if mark { 0 } else { 2.min(bytes.len()) })
+    });
+    let noise = proptest::collection::vec(
+        prop_oneof![
+            any::<u8>(),
+            Just(0),
+            Just(0xFF),
+            Just(0xFE),
+            Just(b'a'),
+            Just(b'\n')
+        ],
+        0..24,
+    );
+    prop_oneof![latin1, utf16, noise]
 }

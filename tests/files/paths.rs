@@ -10,8 +10,10 @@ use outrigger::kernel::hash::ContentHash;
 use outrigger::kernel::path::RelPath;
 use outrigger::kernel::tool::{ListFiles, ReadFile, SearchFiles};
 use outrigger::workspace::Workspace;
+use outrigger::workspace::ledger::{Ledger, Why};
+use proptest::prelude::*;
 
-use super::support::{Desk, order, rel, written};
+use super::support::{Desk, names, order, rel, written};
 
 fn refused(desk: &Desk, path: &str) -> String {
     for content in [order(path, None, "x").content, NewContent::Deleted] {
@@ -276,4 +278,147 @@ fn odd_names_are_right() {
     }
     // Two spellings of one word are two files here, and neither was folded into the other.
     assert_eq!(desk.workspace.files(&desk.overlay).len(), 10);
+}
+
+/// A file is swapped for a link to the outside and back while it is written, deleted and moved.
+#[test]
+fn a_file_swapped_for_a_link_between_check_and_write_leads_nowhere() {
+    let desk = Desk::in_memory();
+    fs::write(desk.outside("secret"), "outside").unwrap();
+    desk.put("f", "inside");
+    symlink(desk.outside("secret"), desk.path("other")).unwrap();
+    let stop = AtomicBool::new(false);
+    let (mut inside, mut refused) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                let (one, other) = (desk.path("f"), desk.path("other"));
+                let exchange = rustix::fs::RenameFlags::EXCHANGE;
+                // While it is written, one of the names may be gone for a moment.
+                let _ = rustix::fs::renameat_with(
+                    rustix::fs::CWD,
+                    one,
+                    rustix::fs::CWD,
+                    other,
+                    exchange,
+                );
+            }
+        });
+        for n in 0.. {
+            let mut order = order("f", None, &n.to_string());
+            order.expected = match desk.look("f") {
+                FileNow::Text(now) => Some(now.hash),
+                _ => None,
+            };
+            assert_ne!(order.expected, Some(ContentHash::of(b"outside")));
+            match desk.workspace.write(&order) {
+                WriteOutcome::Written { .. } => inside += 1,
+                WriteOutcome::Changed | WriteOutcome::Failed { .. } => refused += 1,
+                WriteOutcome::Unknown { error } => panic!("{error}"),
+            }
+            assert_eq!(fs::read(desk.outside("secret")).unwrap(), b"outside");
+            if inside >= 50 && refused >= 50 {
+                break;
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+/// A path of components that are all meant to lead somewhere they should not.
+fn wild_path() -> impl Strategy<Value = String> {
+    let component = prop_oneof![
+        Just(".."),
+        Just("."),
+        Just(""),
+        Just("a"),
+        Just("sub"),
+        Just("out"),
+        Just("out_file"),
+        Just("in"),
+        Just("circle"),
+        Just(".git"),
+        Just(".GIT"),
+        Just("g"),
+        Just("state"),
+        Just("s"),
+        Just("C:"),
+        Just("~"),
+        Just("caf\u{e9}"),
+        Just("cafe\u{301}"),
+        Just("%2e%2e"),
+        Just("a b#"),
+        Just("pipe"),
+        Just("..\\x")
+    ];
+    (any::<bool>(), proptest::collection::vec(component, 1..6))
+        .prop_map(|(rooted, parts)| format!("{}{}", if rooted { "/" } else { "" }, parts.join("/")))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever a path is made of: what is outside, in `.git` or in our own folder is neither read nor touched.
+    #[test]
+    fn no_path_leads_out(paths in proptest::collection::vec(wild_path(), 1..8)) {
+        let mut desk = Desk::in_memory();
+        for folder in ["work/sub", "work/.git", "work/state", "secrets"] {
+            fs::create_dir_all(desk.outside(folder)).unwrap();
+        }
+        for file in ["work/.git/a", "work/state/a", "secrets/a", "secrets/sub", "a"] {
+            fs::write(desk.outside(file), "SECRET").unwrap();
+        }
+        desk.put("sub/a", "fine");
+        symlink(desk.outside("secrets"), desk.path("out")).unwrap();
+        symlink("../secrets/a", desk.path("out_file")).unwrap();
+        symlink("../../secrets", desk.path("sub/out")).unwrap();
+        symlink("sub", desk.path("in")).unwrap();
+        symlink("circle", desk.path("circle")).unwrap();
+        symlink(".git", desk.path("g")).unwrap();
+        symlink("state", desk.path("s")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, desk.path("pipe"), rustix::fs::Mode::RWXU).unwrap();
+        let state = desk.path("state");
+        desk.workspace.keep_out_of(&state);
+        let ledger = Ledger::open(&desk.outside("ledger")).unwrap();
+        let guarded = |desk: &Desk| -> Vec<Vec<u8>> {
+            let files = ["work/.git/a", "work/state/a", "secrets/a", "secrets/sub", "a"];
+            let mut found: Vec<Vec<u8>> = files.iter().map(|file| fs::read(desk.outside(file)).unwrap()).collect();
+            for folder in ["work/.git", "work/state", "secrets", ""] {
+                found.push(names(&desk.outside(folder)).join(",").into_bytes());
+            }
+            found
+        };
+        let before = guarded(&desk);
+        let mut last: Option<RelPath> = None;
+        for path in paths {
+            // Refused as text: it never gets as far as a disk.
+            let Ok(path) = RelPath::parse(&path) else { continue };
+            let now = desk.workspace.inspect(&path, &desk.overlay);
+            if let FileNow::Text(now) = &now {
+                prop_assert_ne!(&*now.text, "SECRET", "{}", path);
+            }
+            let args = ReadFile { path: path.clone(), from_line: None, lines: None };
+            prop_assert!(!desk.workspace.read(&args, &desk.overlay).text.contains("SECRET"), "{}", path);
+            let mut order = WriteOrder { expected: now.hash().cloned(), ..order("a", None, "written") };
+            order.path = path.clone();
+            desk.workspace.write(&order);
+            let why = |change| Why {
+                run: outrigger::kernel::ids::RunId::new("r"),
+                change: outrigger::kernel::ids::ChangeId(change),
+                step: None,
+                reason: String::new(),
+                at: 1,
+            };
+            if let Some(last) = last.replace(path.clone()) {
+                let there = desk.workspace.inspect(&last, &desk.overlay);
+                let to = WriteOrder { path: path.clone(), expected: None, content: NewContent::Deleted };
+                let from = WriteOrder { path: last, expected: there.hash().cloned(), content: NewContent::Deleted };
+                desk.workspace.relocate((&to, &why(1)), (&from, &why(2)), &ledger);
+            }
+            let gone = WriteOrder { path: path.clone(), expected: desk.workspace.inspect(&path, &desk.overlay).hash().cloned(), content: NewContent::Deleted };
+            desk.workspace.write(&gone);
+            fs::create_dir_all(desk.outside("ledger")).unwrap();
+            prop_assert_eq!(guarded(&desk), before.clone(), "{}", path);
+        }
+    }
 }

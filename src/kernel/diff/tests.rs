@@ -135,3 +135,32 @@ fn the_differences_of_very_long_texts_are_found_and_apply() {
         }
     }
 }
+
+/// By hand, and as the hunks say: nobody may be told other figures than they are shown.
+#[test]
+fn lines_are_counted_as_the_hunks_have_them() {
+    let rows = [
+        ("", "", 0, 0),
+        ("a\r\nb", "a\r\nb\nc", 2, 1),
+        ("é\n漢\n", "漢\n", 0, 1),
+    ];
+    for (old, new, added, removed) in rows {
+        assert_eq!(
+            count_lines(old, new),
+            Counted { added, removed },
+            "{old:?} {new:?}"
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn counted_lines_are_those_of_the_hunks(old in text(), new in text()) {
+        let hunks = hunks(&old, &new);
+        let counted = Counted {
+            added: hunks.iter().map(|hunk| hunk.new_lines).sum(),
+            removed: hunks.iter().map(|hunk| hunk.old_lines).sum(),
+        };
+        prop_assert_eq!(count_lines(&old, &new), counted);
+    }
+}

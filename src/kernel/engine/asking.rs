@@ -20,6 +20,9 @@ use crate::kernel::run::{
 use crate::kernel::state::Frame;
 use crate::kernel::tool::{AskUser, RunCommand, ToolUse};
 
+/// Letters of a patch that a question shows.
+const DETAIL_CHARS: usize = 100_000;
+
 /// Editors count lines in 31 bits; a range ends one line further.
 const MOST_LINES: u32 = i32::MAX as u32 - 1;
 
@@ -77,10 +80,10 @@ pub fn overwrite_draft(call: &ReadCall, conflict: &Conflict) -> (Draft, Vec<Hunk
     };
     let draft = Draft {
         title,
-        detail: format!(
+        detail: cut(format!(
             "{warning}{}",
             diff::unified(&path, current_text.as_deref(), proposed_text.as_deref())
-        ),
+        )),
         place,
         kind: QuestionKind::Overwrite(Overwrite {
             call: call.id.clone(),
@@ -114,6 +117,15 @@ pub fn overwrite_draft(call: &ReadCall, conflict: &Conflict) -> (Draft, Vec<Hunk
         free_text: false,
     };
     (draft, hunks)
+}
+
+/// The hunks hold all of it; what is read as text need not be a whole file.
+fn cut(mut detail: String) -> String {
+    if let Some((at, _)) = detail.char_indices().nth(DETAIL_CHARS) {
+        detail.truncate(at);
+        detail.push_str("…\n(cut; open the two sides for the rest)\n");
+    }
+    detail
 }
 
 /// What "always for this run" allows from now on; and what it means for the question at hand.

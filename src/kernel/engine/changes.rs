@@ -6,7 +6,7 @@ use super::calls::{complete, deny, fail, go_on, take_current};
 use super::lifecycle::waits_for;
 use super::{asking, sets, verify};
 use crate::kernel::conflict::{self, ConflictPolicy, FilePolicies, NowKnown, Settlement, Verdict};
-use crate::kernel::diff;
+use crate::kernel::diff::{self, Counted};
 use crate::kernel::effect::Effect;
 use crate::kernel::event::{GateRound, ReadCall, RunEvent};
 use crate::kernel::file::{FileNow, NewContent, WriteOrder, WriteOutcome};
@@ -545,9 +545,7 @@ fn written(
         NewContent::Text { text, .. } => Arc::clone(text),
         NewContent::Deleted => Arc::from(""),
     };
-    let hunks = diff::hunks(old_text, &new_text);
-    let added = hunks.iter().map(|hunk| hunk.new_lines).sum();
-    let removed = hunks.iter().map(|hunk| hunk.old_lines).sum();
+    let Counted { added, removed } = diff::count_lines(old_text, &new_text);
     let repaired = run.mending.as_ref().map(|mending| mending.said.clone());
     let mut said = match (&before, &after) {
         _ if repaired.is_some() => repaired.unwrap_or_default(),

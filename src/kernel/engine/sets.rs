@@ -7,7 +7,7 @@ use super::calls::{complete, deny, fail};
 use super::lifecycle::waits_for;
 use super::{asking, changes, verify};
 use crate::kernel::conflict::{Conflict, NowKnown};
-use crate::kernel::diff;
+use crate::kernel::diff::{self, Counted};
 use crate::kernel::effect::{Effect, SetWrite};
 use crate::kernel::event::{GateRound, ReadCall, RunEvent};
 use crate::kernel::file::{FileNow, NewContent, WriteOutcome};
@@ -408,10 +408,10 @@ fn take_in_written(run: &mut Run, frame: &mut Frame<'_>, set: &mut FileSet, at: 
     }
     let (old, new) = (planned.before_text.as_deref(), text(&planned.order.content));
     let is_move = matches!(set.wish, SetWish::Move(_));
-    let hunks = if is_move {
-        Vec::new()
+    let counted = if is_move {
+        Counted::default()
     } else {
-        diff::hunks(old.unwrap_or_default(), new.as_deref().unwrap_or_default())
+        diff::count_lines(old.unwrap_or_default(), new.as_deref().unwrap_or_default())
     };
     match (after, new) {
         (Some(hash), Some(text)) if !planned.foreign && is_known(run, set, part) => {
@@ -434,8 +434,8 @@ fn take_in_written(run: &mut Run, frame: &mut Frame<'_>, set: &mut FileSet, at: 
         path: &part.path,
         before: before.clone(),
         after: after.clone(),
-        added: hunks.iter().map(|hunk| hunk.new_lines).sum(),
-        removed: hunks.iter().map(|hunk| hunk.old_lines).sum(),
+        added: counted.added,
+        removed: counted.removed,
     };
     changes::note_change(run, frame, &made);
     if let Some(planned) = set.parts.get_mut(at).and_then(|part| part.planned.as_mut()) {

@@ -7,12 +7,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use outrigger::kernel::conflict::{
+    Change, FilePolicies, Proposal, Verdict, decide as decide_change,
+};
+use outrigger::kernel::diff;
 use outrigger::kernel::document::{
     ClientPosition, DocumentChange, PositionEncoding, apply_changes,
 };
 use outrigger::kernel::edit;
 use outrigger::kernel::file::{
-    Encoding, NewContent, OpenDocument, Overlay, WriteOrder, WriteOutcome,
+    Encoding, FileNow, NewContent, OpenDocument, Overlay, TextNow, TextSource, WriteOrder,
+    WriteOutcome,
 };
 use outrigger::kernel::hash::ContentHash;
 use outrigger::kernel::merge::{Merge, three_way};
@@ -113,12 +118,25 @@ pub fn typing() -> Row {
         // As each effect that reads files holds one.
         drop(document.text.clone());
     }
+    let ours = milliseconds(begun.elapsed());
+    let begun = Instant::now();
+    let mut bare = text.clone();
+    // A tenth of them is enough to know, and takes long enough.
+    for n in 0..1_000_usize {
+        let mut at = n * 350 % 5_000_000;
+        while !bare.is_char_boundary(at) {
+            at += 1;
+        }
+        bare.insert(at, 'x');
+    }
+    let floor = milliseconds(begun.elapsed()) * 10.0;
     Row {
-        ours: milliseconds(begun.elapsed()),
+        ours,
+        floor: Some(floor),
         unit: "ms",
         target: Target::AtMost(1_000.0),
         note: format!(
-            "{:.1} MB, each with a snapshot taken",
+            "{:.1} MB, each with a snapshot taken; floor: insert into one string",
             text.len() as f64 / 1e6
         ),
         ..Row::default()
@@ -262,6 +280,91 @@ pub fn look() -> Row {
             "{:.1} MB; floor: read and hash twice",
             text.len() as f64 / 1e6
         ),
+        ..Row::default()
+    }
+}
+
+/// The lines of 9 MB, a million of them, all different on the two sides but for every hundredth: what a question about such
+/// a file costs the actor. The floor finds the lines of both.
+pub fn differences() -> Row {
+    let side = |word: &str| -> String {
+        let line = |n: u32| match n % 100 {
+            0 => format!("{n:07}\n"),
+            _ => format!("{word}{n:07}\n"),
+        };
+        (0..1_000_000).map(line).collect()
+    };
+    let (old, new) = (side("a"), side("b"));
+    let (mut ours, mut floor) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        let begun = Instant::now();
+        assert!(!diff::hunks(&old, &new).is_empty());
+        ours.push(milliseconds(begun.elapsed()));
+        let begun = Instant::now();
+        assert_eq!(diff::lines(&old).len(), diff::lines(&new).len());
+        floor.push(milliseconds(begun.elapsed()));
+    }
+    Row {
+        ours: median(&mut ours),
+        floor: Some(median(&mut floor)),
+        unit: "ms",
+        target: Target::AtMost(1_000.0),
+        note: format!(
+            "{:.1} MB each; floor: find the lines",
+            old.len() as f64 / 1e6
+        ),
+        ..Row::default()
+    }
+}
+
+/// An edit of one line of such a file, decided as the actor does it. The floor hashes both texts.
+pub fn decide() -> Row {
+    let text: String = (0..1_000_000).map(|n| format!("{n:07}x\n")).collect();
+    let path = RelPath::parse("big.rs").unwrap();
+    let hash = ContentHash::of(text.as_bytes());
+    let now = FileNow::Text(TextNow {
+        text: text.as_str().into(),
+        hash: hash.clone(),
+        encoding: Encoding::Utf8,
+        source: TextSource::Disk,
+        disk: Some(hash),
+        newer_disk: false,
+    });
+    let edits = [Replacement {
+        old: "0777777x".into(),
+        new: "seven".into(),
+    }];
+    let (mut ours, mut floor) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        let begun = Instant::now();
+        let proposal = Proposal {
+            path: &path,
+            seen: None,
+            change: Change::Edit { edits: &edits },
+        };
+        let verdict = decide_change(&proposal, &now, FilePolicies::default());
+        let Verdict::Write { order, .. } = verdict else {
+            panic!("{verdict:?}");
+        };
+        let NewContent::Text { text: new, .. } = &order.content else {
+            panic!("it is deleted");
+        };
+        assert_eq!(diff::count_lines(&text, new).added, 1);
+        assert!(order.content.hash().is_some());
+        ours.push(milliseconds(begun.elapsed()));
+        let begun = Instant::now();
+        assert_eq!(
+            ContentHash::of(text.as_bytes()),
+            ContentHash::of(text.as_bytes())
+        );
+        floor.push(milliseconds(begun.elapsed()));
+    }
+    Row {
+        ours: median(&mut ours),
+        floor: Some(median(&mut floor)),
+        unit: "ms",
+        target: Target::AtMost(250.0),
+        note: format!("{:.1} MB; floor: hash twice", text.len() as f64 / 1e6),
         ..Row::default()
     }
 }
