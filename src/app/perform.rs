@@ -49,12 +49,15 @@ pub struct Performer {
 /// How long an edit that an editor was asked for is waited for when its run is stopped.
 const EDIT_TIME: Duration = Duration::from_millis(500);
 
+/// The changes that one write makes.
+type Changes = Vec<(ChangeId, RelPath)>;
+
 /// What goes on for one run.
 #[derive(Default)]
 pub struct Work {
     tasks: Vec<JoinHandle<()>>,
     /// Writes through an editor: it may be about to do them, so their end is waited for.
-    edits: Vec<(JoinHandle<()>, Vec<(ChangeId, RelPath)>)>,
+    edits: Vec<(JoinHandle<()>, Changes)>,
     commands: Commands,
 }
 

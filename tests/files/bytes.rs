@@ -175,9 +175,11 @@ proptest! {
                 prop_assert_eq!(size, bytes.len() as u64);
                 let edits = [Replacement { old: "a".into(), new: "b".into() }];
                 let verdict = desk.decide("f", None, Change::Edit { edits: &edits });
-                prop_assert!(matches!(verdict, Verdict::Refuse { .. }));
+                let is_refused = matches!(verdict, Verdict::Refuse { .. });
+                prop_assert!(is_refused);
                 let write = desk.decide("f", None, Change::Write { text: "b" });
-                prop_assert!(matches!(write, Verdict::Refuse { .. }));
+                let is_refused = matches!(write, Verdict::Refuse { .. });
+                prop_assert!(is_refused);
                 prop_assert_eq!(desk.bytes("f"), bytes);
             }
             other => prop_assert!(false, "{other:?}"),

@@ -87,7 +87,7 @@ pub fn overwrite_draft(call: &ReadCall, conflict: &Conflict) -> (Draft, Vec<Hunk
         place,
         kind: QuestionKind::Overwrite(Overwrite {
             call: call.id.clone(),
-            path: path.clone(),
+            path,
             reason: conflict.reason,
             base: conflict.base.as_ref().map(|base| base.hash.clone()),
             current: conflict.current_hash().cloned(),

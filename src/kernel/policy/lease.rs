@@ -105,6 +105,7 @@ pub fn wanted(stage: &Stage) -> Vec<&RelPath> {
         // Who waits holds nothing.
         Stage::AwaitingLease { .. } => Vec::new(),
         Stage::Performing
+        | Stage::CheckingPlan { .. }
         | Stage::Verifying { .. }
         | Stage::AskingUncertain { .. }
         | Stage::Asking { conflict: None, .. } => Vec::new(),
@@ -210,6 +211,7 @@ mod tests {
             policy: Policy::default(),
             budget: Budget::default(),
             stall: Default::default(),
+            task: None,
         };
         let mut run = Run::new(RunId::new(id), spec, at(0));
         run.current = Some(CurrentCall {
@@ -278,15 +280,17 @@ mod tests {
 
     #[test]
     fn of_those_that_wait_for_one_file_the_first_goes_on() {
-        let mut state = State::default();
-        state.runs = BTreeMap::from([
-            run("a", waiting("f")),
-            run("b", waiting("f")),
-            run("c", waiting("g")),
-            run("d", looking("h")),
-            run("e", waiting("h")),
-            run("t", waiting("typed")),
-        ]);
+        let mut state = State {
+            runs: BTreeMap::from([
+                run("a", waiting("f")),
+                run("b", waiting("f")),
+                run("c", waiting("g")),
+                run("d", looking("h")),
+                run("e", waiting("h")),
+                run("t", waiting("typed")),
+            ]),
+            ..State::default()
+        };
         state.typed.insert(rel("typed"), at(0));
         let names = |now| -> Vec<String> {
             let freed = freed(&state, at(now));
