@@ -18,6 +18,9 @@ use outrigger::protocol::run::EventParams;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+#[path = "terminal/calls.rs"]
+mod calls;
+
 /// A workspace with a script for the model, and its own state.
 struct Workspace {
     folder: TempDir,
@@ -512,15 +515,7 @@ fn the_log_is_a_file_of_the_user_and_holds_no_secret() {
 fn shells_and_man_know_every_command() {
     let workspace = Workspace::new(&[]);
     let help = workspace.outrigger(&["--help"]);
-    let commands: Vec<&str> = help
-        .text
-        .lines()
-        .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .take_while(|line| !line.is_empty())
-        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
-        .filter(|name| !name.is_empty() && *name != "help")
-        .collect();
+    let commands = commands(&help.text);
     assert!(commands.len() > 5, "{}", help.text);
     let pages = workspace.folder.path().join("man");
     let written = workspace.outrigger(&["man", pages.to_str().unwrap()]);
@@ -779,4 +774,15 @@ fn tasks_are_kept_between_commands_and_run_by_name() {
         .outrigger(&["task", "show", "t1"])
         .says("a comment in src/é.py, line 2")
         .says("backlog → ready");
+}
+
+/// The commands that a help lists.
+fn commands(help: &str) -> Vec<&str> {
+    help.lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|name| !name.is_empty() && *name != "help")
+        .collect()
 }

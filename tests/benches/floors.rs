@@ -23,6 +23,8 @@ mod server;
 mod storage;
 #[path = "floors/table.rs"]
 mod table;
+#[path = "floors/terminal.rs"]
+mod terminal;
 #[path = "floors/wire.rs"]
 mod wire;
 
@@ -33,7 +35,7 @@ use table::Row;
 /// A name and what is measured under it.
 type Measure = (&'static str, fn() -> Row);
 
-const MEASURES: [Measure; 15] = [
+const MEASURES: [Measure; 17] = [
     ("start to `initialize` reply", server::start),
     ("round trip of a custom request", server::round_trip),
     ("idle memory (RSS)", server::idle_memory),
@@ -43,6 +45,8 @@ const MEASURES: [Measure; 15] = [
     ("append to a transcript", storage::append),
     ("a page from the middle of a transcript", storage::read),
     ("opening a workspace with many runs", index::open),
+    ("terminal: `outrigger --help`", terminal::help),
+    ("terminal: `outrigger runs`", terminal::runs),
     ("files: a safe write", files::write),
     (
         "files: 10,000 edits of a large open document",
