@@ -7,6 +7,8 @@
     reason = "a test's own helpers fail by panicking"
 )]
 
+#[path = "support/person.rs"]
+mod person;
 #[path = "batch/support.rs"]
 mod support;
 

@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
+use super::person::at_a_terminal;
 use super::support::{Project, done, task, tool, write};
 
 fn edit(old: &str, new: &str) -> serde_json::Value {
@@ -71,4 +72,36 @@ fn a_contradiction_is_left_where_nobody_can_be_asked() {
         .says("nobody is here to ask");
     assert_eq!(project.read("a.txt"), "mine\ntwo\nthree\nfour\nfive\n");
     assert_eq!(project.shown()["tasks"][0]["accepted"], false);
+}
+
+#[test]
+fn a_contradiction_is_asked_about_like_any_other_overwrite() {
+    let project = Project::with_git();
+    let first = project.script(
+        "first",
+        &[
+            read(),
+            edit("one\n", "ONE\n"),
+            edit("five\n", "FIVE\n"),
+            done(),
+        ],
+    );
+    let list = project.list(&[task("First", &first, &[])]);
+    let answers: [(&[&str], &str); 3] = [
+        (&["what?", "a"], "ONE\ntwo\nthree\nfour\nFIVE\n"),
+        (&["k"], "mine\ntwo\nthree\nfour\nfive\n"),
+        (&["2"], "mine\ntwo\nthree\nfour\nFIVE\n"),
+    ];
+    project.batch(&[&list]).with_code(5);
+    for (typed, want) in answers {
+        fs::write(
+            project.root().join("a.txt"),
+            "mine\ntwo\nthree\nfour\nfive\n",
+        )
+        .unwrap();
+        let (code, shown) = at_a_terminal(project.command(&["batch", "accept", "1"]), typed);
+        assert_eq!(code, Some(0), "{shown}");
+        assert!(shown.contains("\u{1b}[31m-mine"), "{shown}");
+        assert_eq!(project.read("a.txt"), want, "{shown}");
+    }
 }
