@@ -4,6 +4,7 @@
 //! up whoever reads from the editor. Performers run on tokio and answer with facts. The app knows nothing of LSP; several
 //! clients may subscribe at once.
 
+pub mod accept;
 mod actor;
 mod clean;
 mod clock;
@@ -59,7 +60,7 @@ pub use crate::store::state_dir::log_folder;
 pub use crate::workspace::ledger::Change;
 pub use crate::workspace::revert::{EditedSince, FileChangeKind, FileRevert, RevertReport};
 pub use clean::{Clean, CleanError};
-pub use clock::time_of_day;
+pub use clock::{time_of_day, wall_ms};
 pub use undo::{ChangeSide, ChangedFile, Undo, UndoError, Undone};
 
 /// Where an app works and what with.
@@ -478,6 +479,10 @@ impl App {
     /// The file in which a question may be answered; `None` for a question that no file can be called after.
     pub fn answer_file(&self, question: &QuestionId) -> Option<PathBuf> {
         self.state.answer_file(question)
+    }
+
+    pub fn root(&self) -> &Path {
+        self.workspace.root()
     }
 
     /// The folder of the sidecar's own files about this workspace; the user's alone.

@@ -11,11 +11,13 @@ use clap::Subcommand;
 
 mod ask;
 mod attend;
+mod batch;
 mod clean;
 mod client;
 mod config;
 mod demo;
 mod diff;
+mod doctor;
 mod follow;
 pub mod logging;
 mod models;
@@ -28,10 +30,12 @@ mod shell;
 mod show;
 mod task;
 mod undone;
+mod usage;
 mod view;
 mod words;
 mod workspace;
 
+pub use usage::code;
 pub use workspace::Open;
 
 /// The subcommands of the terminal.
@@ -40,6 +44,7 @@ pub enum Command {
     /// Watch the main job happen on a sample project, with a scripted model and without network.
     Demo(demo::Arguments),
     Run(Box<run::RunArguments>),
+    Batch(Box<batch::Arguments>),
     Resume(run::ResumeArguments),
     Answer(run::AnswerArguments),
     Runs(runs::RunsArguments),
@@ -52,6 +57,7 @@ pub enum Command {
     Cancel(follow::CancelArguments),
     Questions(runs::QuestionsArguments),
     Models(models::Arguments),
+    Doctor(doctor::Arguments),
     Config(config::Arguments),
     Completions(shell::CompletionsArguments),
     Man(shell::ManArguments),
@@ -68,6 +74,7 @@ pub fn run(command: Command, open: &Open, whole: clap::Command) -> anyhow::Resul
     match command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Run(arguments) => with_runtime(run::run(*arguments, open)),
+        Command::Batch(arguments) => with_runtime(batch::run(*arguments, open)),
         Command::Resume(arguments) => with_runtime(run::resume(arguments, open)),
         Command::Answer(arguments) => with_runtime(run::answer(arguments, open)),
         Command::Runs(arguments) => runs::runs(&arguments).map(ExitCode::from),
@@ -79,6 +86,7 @@ pub fn run(command: Command, open: &Open, whole: clap::Command) -> anyhow::Resul
         Command::Diff(arguments) => with_runtime(diff::diff(&arguments, open)),
         Command::Revert(arguments) => with_runtime(revert::revert(&arguments, open)),
         Command::Clean(arguments) => with_runtime(clean::clean(&arguments, open)),
+        Command::Doctor(arguments) => with_runtime(doctor::doctor(&arguments, open)),
         Command::Models(arguments) => with_runtime(models::models(&arguments, open)),
         Command::Config(arguments) => config::run(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments, whole),

@@ -18,6 +18,14 @@ use outrigger::protocol::run::EventParams;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+#[path = "terminal/calls.rs"]
+mod calls;
+#[cfg(unix)]
+#[path = "support/person.rs"]
+mod person;
+#[cfg(unix)]
+use person::at_a_terminal;
+
 /// A workspace with a script for the model, and its own state.
 struct Workspace {
     folder: TempDir,
@@ -363,51 +371,6 @@ fn an_interrupt_cancels_in_good_order() {
         .says("Cancelled");
 }
 
-/// A person at a terminal: types the answers, each when a prompt stands there. Gives all that was shown.
-#[cfg(unix)]
-fn at_a_terminal(mut command: Command, answers: &[&str]) -> (Option<i32>, String) {
-    use std::io::{Read, Write};
-    use std::os::fd::OwnedFd;
-
-    let flags = rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY;
-    let person: OwnedFd = rustix::pty::openpt(flags).unwrap();
-    rustix::pty::grantpt(&person).unwrap();
-    rustix::pty::unlockpt(&person).unwrap();
-    let name = rustix::pty::ptsname(&person, Vec::new()).unwrap();
-    let terminal = fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(name.to_str().unwrap())
-        .unwrap();
-    let mut child = command
-        .env_remove("NO_COLOR")
-        .env("TERM", "xterm")
-        .stdin(terminal.try_clone().unwrap())
-        .stdout(terminal.try_clone().unwrap())
-        .stderr(terminal)
-        .spawn()
-        .unwrap();
-    // The terminal's end is only seen when nobody holds it any more.
-    drop(command);
-    let mut person = fs::File::from(person);
-    let mut shown = Vec::new();
-    let mut bytes = [0; 4096];
-    let mut answers = answers.iter();
-    let mut prompts = 0;
-    while let Ok(count @ 1..) = person.read(&mut bytes) {
-        shown.extend_from_slice(&bytes[..count]);
-        let there = String::from_utf8_lossy(&shown).matches("\n  > ").count();
-        while prompts < there {
-            prompts += 1;
-            if let Some(answer) = answers.next() {
-                writeln!(person, "{answer}").unwrap();
-            }
-        }
-    }
-    let code = child.wait().unwrap().code();
-    (code, String::from_utf8_lossy(&shown).into_owned())
-}
-
 #[cfg(unix)]
 #[test]
 fn a_person_at_a_terminal_is_asked() {
@@ -512,15 +475,7 @@ fn the_log_is_a_file_of_the_user_and_holds_no_secret() {
 fn shells_and_man_know_every_command() {
     let workspace = Workspace::new(&[]);
     let help = workspace.outrigger(&["--help"]);
-    let commands: Vec<&str> = help
-        .text
-        .lines()
-        .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .take_while(|line| !line.is_empty())
-        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
-        .filter(|name| !name.is_empty() && *name != "help")
-        .collect();
+    let commands = commands(&help.text);
     assert!(commands.len() > 5, "{}", help.text);
     let pages = workspace.folder.path().join("man");
     let written = workspace.outrigger(&["man", pages.to_str().unwrap()]);
@@ -779,4 +734,15 @@ fn tasks_are_kept_between_commands_and_run_by_name() {
         .outrigger(&["task", "show", "t1"])
         .says("a comment in src/é.py, line 2")
         .says("backlog → ready");
+}
+
+/// The commands that a help lists.
+fn commands(help: &str) -> Vec<&str> {
+    help.lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|name| !name.is_empty() && *name != "help")
+        .collect()
 }

@@ -43,6 +43,15 @@ pub fn runs(root: &Path, state_dir: Option<&Path>, most: u32) -> Result<Vec<List
         .collect())
 }
 
+/// Where the state of a workspace lies.
+///
+/// # Errors
+/// There is no place for it: for people.
+pub fn state_folder(root: &Path, state_dir: Option<&Path>) -> Result<PathBuf, String> {
+    let state = StateDir::open(root, state_dir).map_err(|error| format!("failed to {error}"))?;
+    Ok(state.path().to_owned())
+}
+
 fn asked(state: &StateDir, overview: &Overview) -> Vec<(Question, Option<PathBuf>)> {
     if overview.end.is_some() {
         return Vec::new();

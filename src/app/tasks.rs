@@ -27,7 +27,7 @@ use crate::store::overview::Overview;
 use crate::store::state_dir::StateDir;
 use crate::workspace::Workspace;
 
-pub use import::{Format, ImportError, Imported};
+pub use import::{Format, ImportError, Imported, read_list};
 
 /// Bytes of a selection that are kept with a task.
 const PASSAGE: usize = 16 * 1024;

@@ -4,7 +4,7 @@
 //! leaves at once; whatever way it is left, the run has ended or can be resumed.
 
 mod editor;
-mod interrupts;
+pub mod interrupts;
 mod status;
 
 use std::collections::VecDeque;
@@ -110,6 +110,7 @@ impl Attendant {
         for record in &past.records {
             // Told already; the view learns the names of things from it.
             self.view.tell(record);
+            self.status.learn(&record.event);
         }
         self.questions.extend(questions);
         Ok(self)
@@ -147,12 +148,12 @@ impl Attendant {
         }
     }
 
-    async fn leave(&mut self) {
+    async fn leave(&self) {
         self.status.clear();
         self.app.park().await;
     }
 
-    fn tell_aside(&mut self, text: &str) -> io::Result<()> {
+    fn tell_aside(&self, text: &str) -> io::Result<()> {
         self.status.clear();
         match self.telling {
             Telling::Lines => say(&view::aside("", text)),
@@ -180,6 +181,7 @@ impl Attendant {
 
     fn recorded(&mut self, record: &Arc<Record>) -> anyhow::Result<Option<End>> {
         self.tell(record)?;
+        self.status.learn(&record.event);
         match &record.event {
             RunEvent::QuestionOpened { question } => self.questions.push_back(question.clone()),
             RunEvent::QuestionAnswered { question, .. }
@@ -275,9 +277,11 @@ impl Attendant {
     }
 }
 
-const PROMPT: &str = "  > ";
+/// Where a person types.
+pub const PROMPT: &str = "  > ";
 
-fn menu_of_editor(question: &Question) -> String {
+/// What can be typed about an overwrite because there is an editor.
+pub fn menu_of_editor(question: &Question) -> String {
     match question.kind {
         QuestionKind::Overwrite(_) => {
             ask::row("e", "edit the agent's version and take that", "in $EDITOR")
@@ -287,7 +291,8 @@ fn menu_of_editor(question: &Question) -> String {
     }
 }
 
-async fn edited(name: &str, text: &str) -> Reading {
+/// What a person makes of a text in their editor.
+pub async fn edited(name: &str, text: &str) -> Reading {
     let (name, text) = (name.to_owned(), text.to_owned());
     let edited = tokio::task::spawn_blocking(move || editor::edit(&name, &text)).await;
     match edited {

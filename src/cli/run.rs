@@ -4,6 +4,7 @@
 //! where the run is left: it can be answered and goes on then. What that came to is in the exit code.
 
 mod exit;
+mod flags;
 
 use std::fs;
 use std::io::{self, IsTerminal, Read};
@@ -11,22 +12,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail, ensure};
-use clap::builder::PossibleValue;
-use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
+use clap::Args;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::timeout;
 
 use super::ask::{self, Reading};
-use super::attend::{Attendant, BY, End, Telling, open_questions};
+use super::attend::{Attendant, BY, End, Telling, json_line, open_questions};
 use super::output::say;
-use super::view;
-use super::workspace::{Open, WorkspaceArguments, find_run};
-use crate::app::{App, Notice, Overview, RunWish};
+use super::usage::Usage;
+use super::view::{self, View};
+use super::workspace::{Open, WorkspaceArguments, find_question, find_run};
+use crate::app::{App, Notice, Overview, RunWish, SpecError, list};
 use crate::kernel::effect::Reply;
-use crate::kernel::event::RunEvent;
+use crate::kernel::event::{Record, RunEvent, RunOutcome};
 use crate::kernel::ids::{QuestionId, RunId, TaskId};
 use crate::kernel::question::{Answer, Question};
+pub use flags::RunFlags;
 
 /// How long an unfinished run may take to be read from its transcript.
 const LOADING: Duration = Duration::from_secs(20);
@@ -36,16 +37,16 @@ const LOADING: Duration = Duration::from_secs(20);
 /// Examples:
 ///   outrigger run "make the parser's error say which line is wrong"
 ///   outrigger run --file task.md --json > events.jsonl
-///   git log -1 --format=%B | outrigger run --commands allow -
+///   git log -1 --format=%B | outrigger run --yes -
 ///   outrigger run --task t3
 ///
-/// Exit codes: 0 succeeded, 1 failed, 2 usage, 3 waits for an answer, 4 budget, 5 succeeded but nothing could
-/// verify it, 6 the model cannot be reached, 130 cancelled.
+/// Exit codes: 0 succeeded, 1 failed, 2 usage, 3 waits for an answer, 4 waits because a budget is used up,
+/// 5 succeeded but nothing could verify it, 6 the model cannot be reached, 130 cancelled. A run that waits, or that
+/// was left, goes on by `outrigger answer` or `outrigger resume`.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct RunArguments {
-    /// What the run shall do; `-` reads it from standard input.
-    #[arg(required_unless_present_any = ["file", "task"])]
+    /// What the run shall do; `-`, or nothing where standard input is no terminal, reads it from there.
     prompt: Vec<String>,
     /// Do what this task says, with its settings (see `outrigger task`).
     #[arg(long, value_name = "TASK", conflicts_with_all = ["prompt", "file"])]
@@ -53,45 +54,12 @@ pub struct RunArguments {
     /// Read what the run shall do from a file.
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     file: Option<PathBuf>,
-    /// `provider/model`, `scripted:FILE` or `replay:TRANSCRIPT` [default: the configured model].
-    #[arg(long)]
-    model: Option<String>,
-    /// The model that takes over when the first cannot be reached.
-    #[arg(long)]
-    fallback_model: Option<String>,
-    /// How the run thinks.
-    #[arg(long)]
-    engine: Option<Engine>,
-    /// Which plans of the engine `plan` are shown to you first [default: large ones in a terminal, else never].
-    #[arg(long, value_name = "POLICY")]
-    review: Option<Review>,
-    /// What happens when a change meets content that the agent has not read [default: ask in a terminal, else edit].
-    #[arg(long, value_name = "POLICY")]
-    conflict: Option<Conflict>,
-    /// What happens when the agent's change and another one do not overlap.
-    #[arg(long, value_name = "POLICY")]
-    merge: Option<Merge>,
-    /// Whether the agent may run commands.
-    #[arg(long, value_name = "POLICY")]
-    commands: Option<Commands>,
-    /// Seconds of work after which the run asks whether to go on.
-    #[arg(long, value_name = "SECONDS")]
-    max_seconds: Option<u64>,
-    /// Tokens after which the run asks whether to go on.
-    #[arg(long, value_name = "TOKENS")]
-    max_tokens: Option<u64>,
-    /// US dollars that the run may cost before it asks whether to go on; models without a known price count as nothing.
-    #[arg(long, value_name = "DOLLARS")]
-    max_cost: Option<f64>,
-    /// Turns of the model after which the run asks whether to go on.
-    #[arg(long, value_name = "TURNS")]
-    max_turns: Option<u32>,
-    /// Seconds without a sign of life after which what hangs is stopped; 0: never.
-    #[arg(long, value_name = "SECONDS")]
-    stall_timeout: Option<u64>,
-    /// What happens then.
-    #[arg(long, value_name = "ACTION")]
-    stall_action: Option<StallAction>,
+    /// What a queue may do again as often as it likes: where the newest run of this workspace is for the same prompt, one that
+    /// has not ended is taken up, one that succeeded is told again, and only after one that failed another is started.
+    #[arg(long, conflicts_with = "task")]
+    once: bool,
+    #[command(flatten)]
+    flags: RunFlags,
     /// Append every call of a real model to this file, as a script that `--model scripted:FILE` plays again.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -118,11 +86,12 @@ pub struct ResumeArguments {
 /// Examples:
 ///   outrigger answer r0mx3vdek9hzu1.q2 1           the first of the offered answers
 ///   outrigger answer r0mx3vdek9hzu1.q2 use port 80 in your own words
-///   outrigger answer r0mx3vdek9hzu1.q1 k I am not done with this file
+///   outrigger answer r0mx3.q1 k I am not done with this file
+///   outrigger answer last 2
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct AnswerArguments {
-    /// The question's id.
+    /// The question: its id, the beginning of it, or `last`.
     question: String,
     /// What you would type if you were asked.
     #[arg(required = true)]
@@ -157,63 +126,25 @@ impl Attending {
     }
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Engine {
-    /// A tool-use loop.
-    React,
-    /// A plan first, then its steps.
-    Plan,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Review {
-    Always,
-    /// Those of more than six steps, and those that delete files.
-    Large,
-    Never,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum StallAction {
-    /// What hung is done once more; the second time the run fails.
-    Retry,
-    /// A human is asked.
-    Blocker,
-    /// The run fails.
-    Fail,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Conflict {
-    /// A human decides, over a diff.
-    Ask,
-    /// The agent is shown what is there and edits that.
-    Edit,
-    /// The proposal wins over what is on disk.
-    Overwrite,
-    /// The tool call fails.
-    Fail,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Merge {
-    Auto,
-    Ask,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Commands {
-    Ask,
-    Allow,
-    Deny,
-}
-
-pub async fn run(arguments: RunArguments, open: &Open) -> anyhow::Result<u8> {
+pub async fn run(mut arguments: RunArguments, open: &Open) -> anyhow::Result<u8> {
+    arguments.attending.unattended |= arguments.flags.yes;
+    let call = arguments.flags.call()?;
     let attending = &arguments.attending;
     let prompt = match &arguments.task {
         Some(_) => String::new(),
         None => prompt(&arguments)?,
     };
+    if arguments.once
+        && let Some(newest) = newest(attending, &prompt)?
+    {
+        match newest.end {
+            None => return take_up(newest.run.as_str(), attending, open).await,
+            Some((RunOutcome::Succeeded, _)) => {
+                return tell_again(&newest.run, attending, open).await;
+            }
+            Some(_) => {}
+        }
+    }
     let app = attending.workspace.open(open)?;
     if let Some(file) = &arguments.record {
         // Relative to where it was said, not to the workspace.
@@ -223,13 +154,13 @@ pub async fn run(arguments: RunArguments, open: &Open) -> anyhow::Result<u8> {
     }
     let wish = match &arguments.task {
         Some(task) => {
-            let (id, call) = (TaskId::new(task), call(&arguments));
+            let id = TaskId::new(task);
             app.with_tasks(move |tasks| tasks.take(&id, call, BY))
                 .await?
         }
         None => RunWish {
             prompt,
-            call: call(&arguments),
+            call,
             task: None,
         },
     };
@@ -251,7 +182,13 @@ pub async fn run(arguments: RunArguments, open: &Open) -> anyhow::Result<u8> {
 }
 
 async fn start(app: &App, wish: RunWish, attended: bool) -> anyhow::Result<RunId> {
-    let spec = app.spec(wish, attended).await?;
+    let spec = app
+        .spec(wish, attended)
+        .await
+        .map_err(|error| match error {
+            SpecError::Call(message) => anyhow!(Usage::new(message)),
+            other => other.into(),
+        })?;
     let reply = app.start_run(spec).await;
     let reply = reply.context("the workspace is no longer open")?;
     match reply.map_err(|refusal| anyhow!(refusal.message))? {
@@ -261,10 +198,53 @@ async fn start(app: &App, wish: RunWish, attended: bool) -> anyhow::Result<RunId
 }
 
 pub async fn resume(arguments: ResumeArguments, open: &Open) -> anyhow::Result<u8> {
-    let attending = &arguments.attending;
+    take_up(&arguments.run, &arguments.attending, open).await
+}
+
+/// The newest run, if it was to do the same.
+fn newest(attending: &Attending, prompt: &str) -> anyhow::Result<Option<Overview>> {
+    let root = attending.workspace.root()?;
+    let newest =
+        list::runs(&root, attending.workspace.state_dir(), 1).map_err(|why| anyhow!(why))?;
+    let newest = newest.into_iter().next().map(|listed| listed.overview);
+    Ok(newest.filter(|run| run.prompt.trim() == prompt.trim()))
+}
+
+async fn tell_again(run: &RunId, attending: &Attending, open: &Open) -> anyhow::Result<u8> {
+    let app = attending.workspace.open(open)?;
+    let events = app.events(run.clone(), 0, usize::MAX).await?;
+    let mut view = View::default();
+    let mut code = 1;
+    for record in &events.records {
+        say(&told(&mut view, attending, run, record)?)?;
+        if let RunEvent::Ended { outcome, summary } = &record.event {
+            code = exit::code(&End::Over(*outcome, Box::new(summary.clone())));
+        }
+    }
+    app.park().await;
+    Ok(code)
+}
+
+fn told(
+    view: &mut View,
+    attending: &Attending,
+    run: &RunId,
+    record: &Record,
+) -> anyhow::Result<String> {
+    if attending.json {
+        return json_line(run, record);
+    }
+    let mut text = view.tell(record);
+    if let RunEvent::Ended { outcome, summary } = &record.event {
+        text.push_str(&view.closing(*outcome, summary));
+    }
+    Ok(text)
+}
+
+async fn take_up(meant: &str, attending: &Attending, open: &Open) -> anyhow::Result<u8> {
     let app = attending.workspace.open(open)?;
     let mut notices = app.subscribe();
-    let run = find_run(&app, &arguments.run)?;
+    let run = find_run(&app, meant)?;
     loaded(&app, &run, &mut notices).await?;
     let questions = open_questions(&app, &run).await?;
     let attendant = Attendant::new(app.clone(), run.clone(), notices, attending.telling())?;
@@ -280,24 +260,19 @@ pub async fn answer(arguments: AnswerArguments, open: &Open) -> anyhow::Result<u
     let attending = &arguments.attending;
     let app = attending.workspace.open(open)?;
     let mut notices = app.subscribe();
-    let (run, _) = arguments
-        .question
-        .rsplit_once(".q")
-        .with_context(|| format!("`{}` is no question's id", arguments.question))?;
-    let run = find_run(&app, run)?;
+    let (run, id) = find_question(&attending.workspace, &app, &arguments.question)?;
     // Answered when it is known which runs other processes work on.
     app.look(|_| ())
         .await
         .context("the workspace is no longer open")?;
     let foreign = app.foreign().into_iter().find(|there| there.run == run);
     if let Some(foreign) = foreign {
-        let answered = answer_elsewhere(&app, &foreign, &arguments).await;
+        let answered = answer_elsewhere(&app, &foreign, id, &arguments).await;
         app.park().await;
         return answered;
     }
     loaded(&app, &run, &mut notices).await?;
     let mut questions = open_questions(&app, &run).await?;
-    let id = QuestionId::new(&arguments.question);
     let at = questions.iter().position(|question| question.id == id);
     let question = at.map(|at| questions.remove(at));
     let question = question.with_context(|| format!("there is no open question {id}"))?;
@@ -315,9 +290,9 @@ pub async fn answer(arguments: AnswerArguments, open: &Open) -> anyhow::Result<u
 async fn answer_elsewhere(
     app: &App,
     foreign: &Overview,
+    id: QuestionId,
     arguments: &AnswerArguments,
 ) -> anyhow::Result<u8> {
-    let id = QuestionId::new(&arguments.question);
     let mut open = foreign.open_questions();
     let question = open.find(|question| question.id == id);
     let question = question.with_context(|| format!("there is no open question {id}"))?;
@@ -409,42 +384,25 @@ async fn has_ended(app: &App, run: &RunId) -> anyhow::Result<bool> {
 }
 
 fn prompt(arguments: &RunArguments) -> anyhow::Result<String> {
-    if let Some(file) = &arguments.file {
-        return fs::read_to_string(file)
-            .with_context(|| format!("failed to read {}", file.display()));
-    }
-    if arguments.prompt == ["-"] {
+    let from_stdin = arguments.prompt == ["-"] || arguments.prompt.is_empty();
+    let prompt = if let Some(file) = &arguments.file {
+        let unreadable = |error| Usage::new(format!("failed to read {}: {error}", file.display()));
+        fs::read_to_string(file).map_err(unreadable)?
+    } else if !from_stdin {
+        arguments.prompt.join(" ")
+    } else if arguments.prompt.is_empty() && io::stdin().is_terminal() {
+        String::new()
+    } else {
         let mut prompt = String::new();
         io::stdin()
             .read_to_string(&mut prompt)
             .context("failed to read what the run shall do from standard input")?;
-        return Ok(prompt);
+        prompt
+    };
+    if prompt.trim().is_empty() {
+        bail!(Usage::new(
+            "it is not said what the run shall do; give it in words, with --file, or on standard input"
+        ));
     }
-    Ok(arguments.prompt.join(" "))
-}
-
-/// What the flags say, in the shape of the settings.
-fn call(arguments: &RunArguments) -> Value {
-    let word = |value: Option<PossibleValue>| value.map(|value| value.get_name().to_owned());
-    json!({
-        "model": arguments.model,
-        "fallbackModel": arguments.fallback_model,
-        "engine": word(arguments.engine.and_then(|value| value.to_possible_value())),
-        "policy": {
-            "conflict": word(arguments.conflict.and_then(|value| value.to_possible_value())),
-            "merge": word(arguments.merge.and_then(|value| value.to_possible_value())),
-            "commands": word(arguments.commands.and_then(|value| value.to_possible_value())),
-            "review": word(arguments.review.and_then(|value| value.to_possible_value())),
-        },
-        "budget": {
-            "activeS": arguments.max_seconds,
-            "tokens": arguments.max_tokens,
-            "iterations": arguments.max_turns,
-            "cost": arguments.max_cost,
-        },
-        "stall": {
-            "timeoutS": arguments.stall_timeout,
-            "action": word(arguments.stall_action.and_then(|value| value.to_possible_value())),
-        },
-    })
+    Ok(prompt)
 }

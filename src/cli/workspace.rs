@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 
-use crate::app::App;
-use crate::kernel::ids::RunId;
+use crate::app::{App, list};
+use crate::kernel::ids::{QuestionId, RunId};
 
 /// Opens a workspace folder, with its state where the second path says or where the platform has it.
 pub type Open = dyn Fn(&Path, Option<&Path>) -> Result<App, String>;
@@ -61,7 +61,46 @@ pub fn find_run(app: &App, meant: &str) -> anyhow::Result<RunId> {
     if path.is_file() {
         return Ok(whole);
     }
-    choose(&run_names(app), meant).map(RunId::new)
+    let names = run_names(app);
+    if names.is_empty() {
+        bail!("there is no run yet in this workspace");
+    }
+    choose(&names, meant).map(RunId::new)
+}
+
+/// The question that a person means: its id, with the run's part shortened if they like; the beginning of the id of the only
+/// question that is open there; or `last`.
+///
+/// # Errors
+/// None is meant, or several.
+pub fn find_question(
+    workspace: &WorkspaceArguments,
+    app: &App,
+    meant: &str,
+) -> anyhow::Result<(RunId, QuestionId)> {
+    if let Some((run, number)) = meant.rsplit_once(".q") {
+        let run = find_run(app, run)?;
+        let id = QuestionId::new(format!("{run}.q{number}"));
+        return Ok((run, id));
+    }
+    let runs = list::runs(&workspace.root()?, workspace.state_dir(), u32::MAX);
+    let runs = runs.map_err(|why| anyhow!(why))?;
+    let asked = runs.into_iter().flat_map(|run| run.asked);
+    let mut open: Vec<_> = asked.map(|(question, _)| question).collect();
+    open.sort_by_key(|question| question.opened_at);
+    let names: Vec<String> = open.iter().map(|open| open.id.to_string()).collect();
+    let id = if meant == "last" {
+        names.last().cloned().context("no question is open")?
+    } else {
+        choose(&names, meant).with_context(|| {
+            format!(
+                "`{meant}` is no question's id; `outrigger questions` lists those that are open"
+            )
+        })?
+    };
+    let run = open.into_iter().find(|open| open.id.as_str() == id);
+    let run = run.context("no question is open")?.run;
+    Ok((run, QuestionId::new(id)))
 }
 
 /// As [`find_run`], and what was taken back by the name that it was given.
@@ -97,11 +136,14 @@ pub fn run_names(app: &App) -> Vec<String> {
     names
 }
 
-/// `names` in the order in which the runs were started.
-fn choose(names: &[String], meant: &str) -> anyhow::Result<String> {
+/// The one of `names` that a person means by its beginning, or as the `last`. They are in the order of their making.
+///
+/// # Errors
+/// None is meant, or several.
+pub fn choose(names: &[String], meant: &str) -> anyhow::Result<String> {
     if meant == "last" {
         let last = names.last().cloned();
-        return last.context("there is no run yet in this workspace");
+        return last.context("there is none yet in this workspace");
     }
     if let Some(name) = names.iter().find(|name| *name == meant) {
         return Ok(name.clone());
@@ -109,7 +151,7 @@ fn choose(names: &[String], meant: &str) -> anyhow::Result<String> {
     let mut found = names.iter().filter(|name| name.starts_with(meant));
     match (found.next(), found.next()) {
         (Some(name), None) => Ok(name.clone()),
-        (None, _) => bail!("there is no run `{meant}` in this workspace"),
+        (None, _) => bail!("there is none in this workspace whose id begins with `{meant}`"),
         (Some(first), Some(second)) => {
             bail!("`{meant}` may be {first} or {second}; give more of it")
         }

@@ -23,6 +23,8 @@ mod server;
 mod storage;
 #[path = "floors/table.rs"]
 mod table;
+#[path = "floors/terminal.rs"]
+mod terminal;
 #[path = "floors/wire.rs"]
 mod wire;
 
@@ -45,6 +47,8 @@ const MEASURES: [Measure; 17] = [
     ("append to a transcript", storage::append),
     ("a page from the middle of a transcript", storage::read),
     ("opening a workspace with many runs", index::open),
+    ("terminal: `outrigger --help`", terminal::help),
+    ("terminal: `outrigger runs`", terminal::runs),
     ("files: a safe write", files::write),
     (
         "files: 10,000 edits of a large open document",

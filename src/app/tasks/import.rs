@@ -78,6 +78,14 @@ struct Item {
     settings: TaskSettings,
 }
 
+/// The tasks of a list that are not done, each with those it depends on as `#` and a number among them where they are in it.
+///
+/// # Errors
+/// It is no list.
+pub fn read_list(text: &str, format: Format) -> Result<Vec<Draft>, ImportError> {
+    Ok(read(text, format, None)?.drafts)
+}
+
 pub(super) fn read(text: &str, format: Format, file: Option<&String>) -> Result<Read, ImportError> {
     let items: Vec<Item> = match format {
         Format::Markdown => outline::read(text)
