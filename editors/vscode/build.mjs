@@ -15,7 +15,11 @@ if (process.argv.includes('--unit')) {
     rmSync('dist/unit', { recursive: true, force: true });
     await build({ ...node, entryPoints: tests('tests/unit'), outdir: 'dist/unit' });
 } else if (process.argv.includes('--host')) {
-    await build({ ...node, entryPoints: ['tests/host/index.ts', 'tests/host/roots.ts'], outdir: 'dist/host' });
+    await build({
+        ...node,
+        entryPoints: ['tests/host/index.ts', 'tests/host/roots.ts', 'tests/host/untrusted.ts'],
+        outdir: 'dist/host',
+    });
 } else {
     if (production) {
         // Nothing that is left over may be packaged.

@@ -19,6 +19,13 @@ export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable 
     #selected: string | undefined;
     /** What the panel has: of which run, how many timeline rows, which version of its findings. */
     #sent: { runId: string; rows: number; findings: number } | undefined;
+    /**
+     * Never shown: VS Code lets a webview have a badge only once it was opened, and a question that waits must be seen
+     * before.
+     */
+    readonly #badge = vscode.window.createTreeView('outrigger.badge', {
+        treeDataProvider: { getChildren: () => [], getTreeItem: () => new vscode.TreeItem('') },
+    });
     readonly #subscriptions: vscode.Disposable[];
 
     constructor(
@@ -27,6 +34,7 @@ export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable 
         private readonly memory: PanelMemoryFile,
     ) {
         this.#subscriptions = [
+            this.#badge,
             sidecars.onDidChange(() => this.#schedule()),
             vscode.workspace.onDidChangeConfiguration((change) => {
                 if (change.affectsConfiguration('outrigger')) {
@@ -160,12 +168,11 @@ export class PanelHost implements vscode.WebviewViewProvider, vscode.Disposable 
         const view = this.#view;
         const { state, phase } = this.sidecars;
         const open = state.openQuestions().length;
-        if (!view) {
-            return;
-        }
         const tooltip = open === 1 ? '1 open question' : `${open} open questions`;
-        view.badge = open === 0 ? undefined : { value: open, tooltip };
-        if (!view.visible) {
+        if (this.#badge.badge?.value !== (open === 0 ? undefined : open)) {
+            this.#badge.badge = open === 0 ? undefined : { value: open, tooltip };
+        }
+        if (!view?.visible) {
             // What is hidden has no page; it asks for everything when it is shown again.
             return;
         }

@@ -17,6 +17,7 @@ import type {
     Setting,
     Steer,
 } from './protocol';
+import { KnownSettings } from './knownSettings';
 import { Sidecar, type News, type SidecarOptions } from './sidecar';
 import { isOver, SidecarState, type RunState } from './sidecarState';
 import type { ServerPhase } from './statusText';
@@ -49,9 +50,7 @@ export class Sidecars implements vscode.Disposable {
     /** The highest number of an event that was seen, taken or not. */
     readonly #seen = new Map<RunId, number>();
     readonly #answered = new Set<QuestionId>();
-    /** By folder. */
-    readonly #settings = new Map<string, readonly Setting[]>();
-    readonly #chosenModel = new Map<string, string>();
+    readonly #known = new KnownSettings();
     readonly #subscriptions: vscode.Disposable[] = [];
 
     constructor(private readonly options: SidecarOptions) {
@@ -171,13 +170,12 @@ export class Sidecars implements vscode.Disposable {
 
     /** What holds now in a folder, and where it comes from; as last heard, and asked for when it was not. */
     settings(folder: vscode.WorkspaceFolder): readonly Setting[] {
-        return this.#settings.get(folder.uri.toString()) ?? [];
+        return this.#known.settings(folder.uri.toString());
     }
 
     /** The model of a run that names none. */
     model(folder: vscode.WorkspaceFolder): string | undefined {
-        const set = this.settings(folder).find(({ name }) => name === 'model')?.value;
-        return typeof set === 'string' && set !== '' ? set : this.#chosenModel.get(folder.uri.toString());
+        return this.#known.model(folder.uri.toString());
     }
 
     models(folder: vscode.WorkspaceFolder): Promise<ModelsListResult> {
@@ -260,6 +258,10 @@ export class Sidecars implements vscode.Disposable {
         switch (news.method) {
             case 'outrigger/run/event': {
                 const { runId, record } = news.params;
+                if (!this.state.runs.has(runId)) {
+                    // What no event says: where its transcript is, and whether another process works on it.
+                    void this.#learnRuns(sidecar);
+                }
                 this.#seen.set(runId, record.seq);
                 if (this.state.take(folder, runId, record) === 'gap') {
                     void this.#catchUp(sidecar, runId);
@@ -295,30 +297,29 @@ export class Sidecars implements vscode.Disposable {
         }
     }
 
+    async #learnRuns(sidecar: Sidecar): Promise<void> {
+        try {
+            const { runs } = await sidecar.request('outrigger/run/list', {});
+            for (const view of runs) {
+                this.state.takeRun(sidecar.folder.uri.toString(), view);
+            }
+            this.#changed.fire();
+        } catch (error) {
+            this.options.log.warn(failureText(error));
+        }
+    }
+
     async #settingsChanged(sidecar: Sidecar): Promise<void> {
         try {
             await sidecar.sendSettings();
-            if (sidecar.phase === 'running') {
-                await this.#learnSettings(sidecar);
-            }
+            await this.#learnSettings(sidecar);
         } catch (error) {
             this.options.log.warn(failureText(error));
         }
     }
 
     async #learnSettings(sidecar: Sidecar): Promise<void> {
-        const folder = sidecar.folder.uri.toString();
-        const { settings } = await sidecar.request('outrigger/settings/list', {});
-        this.#settings.set(folder, settings);
-        this.#changed.fire();
-        // Nobody but this machine is asked: a window that opens shall not call out.
-        const { choice } = await sidecar.request('outrigger/models/list', { offline: true });
-        if (choice) {
-            this.#chosenModel.set(folder, choice.model);
-        } else {
-            this.#chosenModel.delete(folder);
-        }
-        this.#changed.fire();
+        await this.#known.learn(sidecar, () => this.#changed.fire());
     }
 
     #catchUp(sidecar: Sidecar, runId: RunId): Promise<void> {

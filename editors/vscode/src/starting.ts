@@ -37,6 +37,10 @@ export class Starting implements vscode.Disposable {
         if (!folder) {
             return undefined;
         }
+        if (!vscode.workspace.isTrusted) {
+            await offerTrust();
+            return undefined;
+        }
         const begun =
             about && about.path !== folder.uri.path ? `${vscode.workspace.asRelativePath(about, false)}: ` : '';
         const words = prompt ?? (await this.#ask(folder, begun));
@@ -268,6 +272,16 @@ export async function chooseFolder(about?: vscode.Uri): Promise<vscode.Workspace
         return undefined;
     }
     return vscode.window.showWorkspaceFolderPick({ placeHolder: 'In which folder shall the run work?' });
+}
+
+async function offerTrust(): Promise<void> {
+    const chosen = await vscode.window.showWarningMessage(
+        'Outrigger is off until you trust this folder: it reads its files and runs its tools.',
+        'Manage trust',
+    );
+    if (chosen !== undefined) {
+        await vscode.commands.executeCommand('workbench.trust.manage');
+    }
 }
 
 function mentionContext(): MentionContext {

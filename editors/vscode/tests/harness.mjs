@@ -49,6 +49,7 @@ export function writeFiles(folder, files) {
 /**
  * Starts VS Code with a workspace of these files.
  *
+ * `isTrusted`: whether the user trusts every folder.
  * `folders` are those of the workspace that are opened together; left out, the workspace is one folder.
  * `vscode` is the folder that `tests/install/vscode` prints; `extensions` are VSIX files; `settings` are the user's,
  * `machine` those of scope machine, which a remote window reads from elsewhere.
@@ -62,6 +63,7 @@ export async function startVsCode({
     environment = {},
     driver = false,
     folders,
+    isTrusted = true,
 }) {
     const root = temporaryFolder();
     const paths = { root, workspace: join(root, 'ws'), profile: join(root, 'ud'), extensions: join(root, 'ext') };
@@ -111,7 +113,11 @@ export async function startVsCode({
     const flags = ['--host', '127.0.0.1', '--port', String(port), '--without-connection-token', '--disable-telemetry'];
     const child = spawn(
         node,
-        [main, ...profile, ...flags, '--disable-workspace-trust', ...(driver ? ['--enable-smoke-test-driver'] : [])],
+        [
+            ...[main, ...profile, ...flags],
+            ...(isTrusted ? ['--disable-workspace-trust'] : []),
+            ...(driver ? ['--enable-smoke-test-driver'] : []),
+        ],
         { env, stdio: ['ignore', log, log], detached: true },
     );
     // Whatever becomes of the test, its VS Code ends with it.

@@ -12,6 +12,13 @@ const PATIENCE_MS = 240_000;
 const suites = {
     index: { files: { 'start.txt': 'one\n', '.vscode/settings.json': '{}' } },
     roots: { files: {}, folders: ['one', 'two'] },
+    untrusted: {
+        files: {
+            'todo.py': '# TODO: say hello\n',
+            '.vscode/settings.json': '{ "outrigger.path": "/evil/outrigger" }',
+        },
+        isTrusted: false,
+    },
 };
 
 let failed = false;
@@ -33,7 +40,11 @@ async function runSuite(name, window) {
         driver: true,
         ...window,
         // The commit message's test is about it.
-        settings: { 'git.enabled': true, 'git.openRepositoryInParentFolders': 'never' },
+        settings: {
+            'git.enabled': true,
+            'git.openRepositoryInParentFolders': 'never',
+            'security.workspace.trust.startupPrompt': 'never',
+        },
         machine: { 'outrigger.path': resolve(program) },
     });
     const { browser, page } = await openBrowser();

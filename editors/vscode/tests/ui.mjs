@@ -125,6 +125,12 @@ function kept() {
 }
 
 const panel = () => page.frameLocator('iframe.webview.ready[src*="outrigger"]').frameLocator('#active-frame');
+/** The panel's own page, to run something in it. */
+async function frame() {
+    const webview = await page.locator('iframe.webview.ready[src*="outrigger"]').elementHandle();
+    const outer = await webview.contentFrame();
+    return (await outer.waitForSelector('#active-frame')).contentFrame();
+}
 const status = (text) => page.locator('.statusbar-item', { hasText: text }).first();
 const details = () => panel().getByTestId('details');
 const showPanel = async () => {
@@ -146,10 +152,28 @@ try {
     await page.goto(server.address('list.json'));
     await page.locator('.monaco-workbench').waitFor();
 
-    await test('the sidecar is ready and the panel says what to do', async () => {
+    await test('the walkthrough leads to a run without a key; its question is seen wherever one looks', async () => {
         await status('Outrigger').waitFor({ timeout: 60_000 });
+        await command('Outrigger: Get Started');
+        const steps = page.locator('.gettingStartedContainer');
+        await steps.getByText('Try a run without a key').first().click();
+        await steps.getByRole('button', { name: 'Try it' }).waitFor();
+        await shoot('walkthrough');
+        await steps.getByRole('button', { name: 'Try it' }).click();
+        // The panel was never open: the question is a notification, in the status bar, and a badge.
+        await toast('How shall the note begin?').waitFor();
+        await status('1 question').waitFor();
+        await page.locator('.activitybar .action-item', { hasText: '1' }).locator('.badge-content').first().waitFor();
+        await toast('How shall the note begin?').locator('a', { hasText: 'Good morning' }).click();
+        await toast('The note is in outrigger-demo.md').waitFor();
+        assert.ok(existsSync(join(server.workspace, 'outrigger-demo.md')));
+        await dismissToasts();
+        await openFile('list.json');
+    });
+
+    await test('the sidecar is ready and the panel says what to do', async () => {
         await showPanel();
-        await panel().getByRole('button', { name: 'Try a demo run' }).waitFor();
+        await panel().getByText('Write a note with a greeting').first().waitFor();
     });
 
     await test('a run is started from the lightbulb and mends the problem', async () => {
@@ -211,7 +235,27 @@ try {
         await panel().getByRole('heading', { name: 'Shall lines count from 0 or from 1?' }).waitFor();
         await details().getByText('Carry the line number').waitFor();
         await details().getByText('E0308').first().waitFor();
+        await details().getByText('Findings: 1 new').waitFor();
         await status('1 question').waitFor();
+    });
+
+    await test('the tool’s own text is a quick fix away', async () => {
+        await page.locator('.monaco-editor .view-line', { hasText: 'map_err' }).first().click();
+        await page.keyboard.press('F8');
+        await page.keyboard.press('Escape');
+        const said = page.locator('.action-widget .monaco-list-row', { hasText: 'own text' }).first();
+        await page.locator('.monaco-editor .view-line', { hasText: 'map_err' }).first().click();
+        await page.keyboard.press('End');
+        await page.keyboard.press('ArrowLeft');
+        await page.keyboard.press('ArrowLeft');
+        await page.keyboard.press('Control+.');
+        await said.waitFor();
+        await page.keyboard.press('ArrowDown');
+        await said.click();
+        await page.locator('.tab', { hasText: 'says.txt' }).waitFor();
+        await page.locator('.monaco-editor .view-line', { hasText: 'error[E0308]' }).first().waitFor();
+        await command('View: Close Editor');
+        await page.locator('.tab', { hasText: 'says.txt' }).waitFor({ state: 'detached' });
     });
 
     await test('the blocker is a comment at its line, and is answered there', async () => {
@@ -232,6 +276,31 @@ try {
         await page.locator('.squiggly-error').first().waitFor({ state: 'detached' });
         assert.match(readFileSync(join(server.workspace, 'src/lib.rs'), 'utf8'), /line 1: no number/);
         await shoot('run-ended');
+        await dismissToasts();
+    });
+
+    await test('the changes of the run are one diff, and are taken back after a look', async () => {
+        const after = readFileSync(join(server.workspace, 'src/lib.rs'), 'utf8');
+        await details().getByRole('button', { name: 'Show changes' }).click();
+        const diff = page.locator('.multiDiffEditor');
+        await diff.locator('.view-line', { hasText: 'line 1: no number' }).first().waitFor();
+        await shoot('changes');
+        await command('View: Close Editor');
+        await details().getByRole('button', { name: 'Revert…' }).click();
+        await page.locator('.quick-input-list .monaco-list-row', { hasText: 'All that the run did' }).first().waitFor();
+        await page.keyboard.press('Enter');
+        const dialog = page.locator('.monaco-dialog-box');
+        await dialog.getByText('becomes what it was before').waitFor();
+        await page.locator('.tab', { hasText: 'What the revert does' }).waitFor();
+        await shoot('revert');
+        await dialog.getByRole('button', { name: 'Revert' }).click();
+        await toast('src/lib.rs is what it was before').waitFor();
+        assert.equal(readFileSync(join(server.workspace, 'src/lib.rs'), 'utf8'), PARSE);
+        await toast('src/lib.rs is what it was before').getByRole('button', { name: 'Undo the revert' }).click();
+        await eventually(
+            'the change again',
+            () => readFileSync(join(server.workspace, 'src/lib.rs'), 'utf8') === after,
+        );
         await dismissToasts();
     });
 
@@ -335,6 +404,75 @@ try {
         await panel().locator('#prompt').fill('');
     });
 
+    await test('a window that is reloaded in the middle of a run offers to go on with it', async () => {
+        await model(
+            tool('c1', 'ask', { question: 'Before or after?', choices: ['Before', 'After'], path: null, line: null }),
+            shown('After', done('Went on.')),
+        );
+        await startInPanel('Outlive a reload.');
+        await panel().getByRole('heading', { name: 'Before or after?' }).waitFor();
+        await page.reload();
+        await status('Outrigger').waitFor({ timeout: 60_000 });
+        await toast('A run was cut off').getByRole('button', { name: 'Resume' }).click();
+        await showPanel();
+        await panel().getByRole('button', { name: 'After', exact: true }).click();
+        await toast('Went on.').waitFor();
+        await dismissToasts();
+    });
+
+    await test('100,000 events and 10,000 findings in the real panel: no task that a person would notice', async () => {
+        await model(done('Nothing.'));
+        await startInPanel('Ask for nothing.');
+        await ended('succeeded');
+        const runId = await frame().then((one) =>
+            one.evaluate(() => document.querySelector('.run[aria-pressed=true]').parentElement.dataset.key),
+        );
+        const figures = await frame().then((one) =>
+            one.evaluate(async (runId) => {
+                const frame = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+                const fill = async (type, total, make) => {
+                    for (let from = 0; from < total; from += 2000) {
+                        const rows = Array.from({ length: 2000 }, (_, index) => make(from + index));
+                        window.postMessage({ type, runId, from, rows }, '*');
+                        await frame();
+                    }
+                };
+                const scroll = async (name) => {
+                    const list = document.querySelector(`[data-testid=${name}]`);
+                    for (let part = 0; part <= 50; part += 1) {
+                        list.scrollTop = (list.scrollHeight * part) / 50;
+                        await frame();
+                    }
+                };
+                const tasks = [];
+                const observer = new PerformanceObserver((list) =>
+                    tasks.push(...list.getEntries().map((one) => one.duration)),
+                );
+                observer.observe({ type: 'longtask' });
+                await fill('rows', 100_000, (at) => ({ seq: at + 1, at, tone: 'plain', text: `event ${at}` }));
+                await fill('findings', 10_000, (at) => ({ text: `a.rs:${at} bad`, severity: 'error', isNew: true }));
+                document.querySelector('[data-testid=findings]').parentElement.hidden = false;
+                await scroll('timeline');
+                await scroll('findings');
+                await new Promise((resolve) => setTimeout(resolve, 100));
+                observer.disconnect();
+                const [paint] = performance.getEntriesByName('first-contentful-paint');
+                return {
+                    longest: Math.max(0, ...tasks),
+                    rows: document.querySelectorAll('.row').length,
+                    paint: paint?.startTime,
+                };
+            }, runId),
+        );
+        console.log(
+            `# panel in VS Code: first paint ${figures.paint?.toFixed(0)} ms, longest task ${figures.longest.toFixed(0)} ms`,
+        );
+        assert.ok(figures.rows < 120, `${figures.rows} rows`);
+        assert.ok(figures.longest <= 100, `a task of ${figures.longest} ms`);
+        assert.ok(figures.paint < 300, `first paint after ${figures.paint} ms`);
+        await dismissToasts();
+    });
+
     await test('high contrast: everybody can use the panel', async () => {
         theme = 'Default High Contrast';
         await model(
@@ -345,14 +483,11 @@ try {
         await startInPanel('Ask whether it is readable.');
         await panel().getByRole('button', { name: 'Yes' }).waitFor();
         await shoot('high-contrast');
-        const outer = await (
-            await page.locator('iframe.webview.ready[src*="outrigger"]').elementHandle()
-        ).contentFrame();
-        const frame = await (await outer.waitForSelector('#active-frame')).contentFrame();
+        const page = await frame();
         // What is behind the page is in another frame, where axe does not see it.
-        await frame.evaluate(() => (document.body.style.background = 'var(--vscode-sideBar-background)'));
-        await frame.evaluate(axe);
-        const { violations } = await frame.evaluate(() => window.axe.run());
+        await page.evaluate(() => (document.body.style.background = 'var(--vscode-sideBar-background)'));
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => window.axe.run());
         assert.deepEqual(
             violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`),
             [],

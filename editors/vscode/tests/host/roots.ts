@@ -109,31 +109,44 @@ test('a terminal answers, and the window says so', async () => {
     assert.deepEqual(said, [`$(comment) ${state.by} answered: Which port?`]);
 });
 
-test('a run of another editor is shown, answered here, and taken over when that one dies', async () => {
-    const one = folder('one');
-    const other = new OtherEditor(one);
-    other.start('job of the other', model(ask, shown('80', ask), shown('8080', done('Set.'))));
+/** A run of another editor that asks, as this window has it. */
+async function runElsewhere(
+    other: OtherEditor,
+    prompt: string,
+    answer: string,
+): Promise<{ id: string; question: string }> {
+    other.start(prompt, model(ask, shown(answer, done('Set.'))));
     const run = await until('the run', () =>
         api()
             .sidecars.state.runsByAge()
-            .find(({ prompt }) => prompt === 'job of the other'),
+            .find((one) => one.prompt === prompt),
     );
-    const first = await asked(run.runId);
+    const question = await asked(run.runId);
     await until('that it is elsewhere', () => api().sidecars.state.runs.get(run.runId)?.elsewhere);
-    await vscode.commands.executeCommand('outrigger.answer', first.id, '80');
-    await until('the other to be told', () => other.has('questionAnswered'));
-    const second = await until('the second question', () =>
-        api()
-            .sidecars.state.openQuestions()
-            .find(({ run: of, id }) => of === run.runId && id !== first.id),
-    );
+    return { id: run.runId, question: question.id };
+}
+
+test('a run of another editor is shown and answered here', async () => {
+    const one = folder('one');
+    const other = new OtherEditor(one);
+    const { id, question } = await runElsewhere(other, 'job of the other', '80');
+    await vscode.commands.executeCommand('outrigger.answer', question, '80');
+    assert.equal((await ended(id)).end?.outcome, 'succeeded');
+    assert.ok(other.has('questionAnswered'), 'the other was told');
     other.end();
-    await until('that it is cut off', () => api().sidecars.state.runs.get(run.runId)?.status === 'interrupted');
-    await vscode.commands.executeCommand('outrigger.resume', { runId: run.runId });
-    await until('the question again', () => api().sidecars.state.openQuestion(second.id));
-    await vscode.commands.executeCommand('outrigger.answer', second.id, '8080');
-    assert.equal((await ended(run.runId)).end?.outcome, 'succeeded');
     assert.ok(!existsSync(join(one.uri.fsPath, '.outrigger')));
+});
+
+test('a run whose editor dies is taken over', async () => {
+    const other = new OtherEditor(folder('one'));
+    const { id, question } = await runElsewhere(other, 'job that is left', '8080');
+    other.end();
+    await until('that it is cut off', () => api().sidecars.state.runs.get(id)?.status === 'interrupted');
+    await vscode.commands.executeCommand('outrigger.resume', { runId: id });
+    await until('the question again', () => api().sidecars.state.openQuestion(question));
+    await vscode.commands.executeCommand('outrigger.answer', question, '8080');
+    const { end, elsewhere } = await ended(id);
+    assert.deepEqual([end?.outcome, elsewhere], ['succeeded', false]);
 });
 
 export async function run(): Promise<void> {

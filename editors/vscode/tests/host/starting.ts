@@ -7,11 +7,13 @@ import * as vscode from 'vscode';
 import {
     answering,
     api,
+    asked,
     choosing,
     closeAll,
     done,
     ended,
     file,
+    onDisk,
     put,
     scripts,
     shown,
@@ -147,4 +149,15 @@ test('a run for all problems of the workspace', async () => {
     assert.equal((await ended(id)).prompt, 'Fix these problems:\none.py:1:1: error: bad\ntwo.py:1:1: error: bad');
     problems.dispose();
     await configuration.update('model', undefined, vscode.ConfigurationTarget.Workspace);
+});
+
+test('the demo needs no key: it asks, then writes a note', async () => {
+    const id: unknown = await vscode.commands.executeCommand('outrigger.runDemo');
+    assert.ok(typeof id === 'string');
+    const question = await asked(id);
+    await vscode.commands.executeCommand('outrigger.answer', question.id, 'Hello');
+    const { end, plan } = await ended(id);
+    assert.equal(end?.outcome, 'succeeded');
+    assert.equal(plan.length, 2);
+    assert.match(onDisk('outrigger-demo.md'), /^# A greeting/);
 });

@@ -50,7 +50,7 @@ test('a sidecar that keeps ending is not started for ever: a page says why and s
     writeFileSync(broken, '#!/bin/sh\necho "it has a reason" >&2\nexit 7\n', { mode: 0o755 });
     await configuration.update('path', broken, vscode.ConfigurationTarget.Workspace);
     await until('the page', () => api().trouble.isOpen);
-    assert.equal(api().sidecars.phase, 'failed');
+    await until('the phase', () => api().sidecars.phase === 'failed');
     assert.equal(api().attention.bar.text, '$(error) Outrigger');
     await vscode.commands.executeCommand('outrigger.copyTrouble');
     const copied = await vscode.env.clipboard.readText();
