@@ -17,6 +17,7 @@ mod config;
 mod demo;
 mod diff;
 mod follow;
+mod gates;
 pub mod logging;
 mod models;
 mod output;
@@ -27,6 +28,7 @@ mod runs;
 mod shell;
 mod show;
 mod task;
+mod test_runner;
 mod undone;
 mod view;
 mod words;
@@ -51,10 +53,14 @@ pub enum Command {
     Follow(follow::FollowArguments),
     Cancel(follow::CancelArguments),
     Questions(runs::QuestionsArguments),
+    Gates(gates::Arguments),
+    Trust(gates::TrustArguments),
     Models(models::Arguments),
     Config(config::Arguments),
     Completions(shell::CompletionsArguments),
     Man(shell::ManArguments),
+    #[command(hide = true)]
+    TestRunner(test_runner::Arguments),
     /// Print the contract with the editors, generated from the types that are compiled in.
     Protocol(protocol::Arguments),
 }
@@ -79,7 +85,10 @@ pub fn run(command: Command, open: &Open, whole: clap::Command) -> anyhow::Resul
         Command::Diff(arguments) => with_runtime(diff::diff(&arguments, open)),
         Command::Revert(arguments) => with_runtime(revert::revert(&arguments, open)),
         Command::Clean(arguments) => with_runtime(clean::clean(&arguments, open)),
+        Command::Gates(arguments) => with_runtime(gates::gates(&arguments)),
+        Command::Trust(arguments) => gates::trust(&arguments).map(ExitCode::from),
         Command::Models(arguments) => with_runtime(models::models(&arguments, open)),
+        Command::TestRunner(arguments) => test_runner::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments, whole),
         Command::Man(arguments) => shell::man(&arguments, whole),
