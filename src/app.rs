@@ -6,6 +6,7 @@
 
 pub mod accept;
 mod actor;
+pub mod check;
 mod clean;
 mod clock;
 mod gather;
@@ -13,6 +14,7 @@ pub mod list;
 mod load;
 mod perform;
 mod record;
+mod saved;
 mod secrets;
 mod share;
 mod shelf;
@@ -204,7 +206,7 @@ impl App {
     ///
     /// # Errors
     /// The workspace or the state folder cannot be used.
-    pub fn start(config: Config) -> Result<Self, StartError> {
+    pub fn start(mut config: Config) -> Result<Self, StartError> {
         let (posts, mailbox) = mpsc::unbounded_channel();
         let open = Workspace::open(&config.root);
         let mut workspace = open.map_err(|source| StartError::Workspace {
@@ -213,6 +215,7 @@ impl App {
         })?;
         let state = Arc::new(StateDir::open(&config.root, config.state_dir.as_deref())?);
         workspace.keep_out_of(state.path());
+        config.settings.trust_file = Some(check::trust_file(&state));
         let app = Self {
             posts,
             shelf: Arc::default(),
@@ -254,12 +257,17 @@ impl App {
     /// What the user has set, as it is now. `call`: what one call says, in the shape of [`crate::config::Settings`].
     /// Reads the settings' files.
     pub fn settings(&self, call: &serde_json::Value) -> Loaded {
-        self.settings.load(true, call)
+        self.settings.load(call)
     }
 
     /// The settings of the editor, in place of those it sent before.
     pub fn set_editor_settings(&self, settings: EditorSettings) {
         self.settings.set_editor(settings);
+    }
+
+    /// Whether the editor trusts the workspace, which it asks its user itself.
+    pub fn set_editors_trust(&self, trusted: bool) {
+        self.settings.set_editors_trust(trusted);
     }
 
     /// What a run is started with: what the call says, and what is configured for the rest. `attended`: whether somebody is
@@ -389,6 +397,10 @@ impl App {
     /// What the editor says about a document. For `Opened` and `Saved` the app itself finds the hash on disk.
     pub fn document(&self, path: RelPath, news: DocumentNews) {
         self.post(actor::Post::Document(path, news));
+    }
+
+    fn checked(&self, rechecked: saved::Rechecked) {
+        self.post(actor::Post::Checked(rechecked));
     }
 
     /// Others have made, renamed or deleted these files or folders; the app looks itself.

@@ -19,6 +19,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod follow;
+mod gates;
 pub mod logging;
 mod models;
 mod output;
@@ -29,6 +30,7 @@ mod runs;
 mod shell;
 mod show;
 mod task;
+mod test_runner;
 mod undone;
 mod usage;
 mod view;
@@ -56,11 +58,15 @@ pub enum Command {
     Follow(follow::FollowArguments),
     Cancel(follow::CancelArguments),
     Questions(runs::QuestionsArguments),
+    Gates(gates::Arguments),
+    Trust(gates::TrustArguments),
     Models(models::Arguments),
     Doctor(doctor::Arguments),
     Config(config::Arguments),
     Completions(shell::CompletionsArguments),
     Man(shell::ManArguments),
+    #[command(hide = true)]
+    TestRunner(test_runner::Arguments),
     /// Print the contract with the editors, generated from the types that are compiled in.
     Protocol(protocol::Arguments),
 }
@@ -87,7 +93,10 @@ pub fn run(command: Command, open: &Open, whole: clap::Command) -> anyhow::Resul
         Command::Revert(arguments) => with_runtime(revert::revert(&arguments, open)),
         Command::Clean(arguments) => with_runtime(clean::clean(&arguments, open)),
         Command::Doctor(arguments) => with_runtime(doctor::doctor(&arguments, open)),
+        Command::Gates(arguments) => with_runtime(gates::gates(&arguments)),
+        Command::Trust(arguments) => gates::trust(&arguments).map(ExitCode::from),
         Command::Models(arguments) => with_runtime(models::models(&arguments, open)),
+        Command::TestRunner(arguments) => test_runner::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments, whole),
         Command::Man(arguments) => shell::man(&arguments, whole),

@@ -4,7 +4,8 @@
 //! editor's settings, the flags of one call. All of them have one shape, [`Settings`], and one schema. Owns the names, the
 //! reading of the files and the merging. Promises: a bad value or an unknown name costs that one setting and is told with
 //! its file and line, never the rest; every value knows where it comes from; nothing is kept in memory, so that a changed
-//! file holds from its next use on; an untrusted workspace sets nothing, and no workspace says where keys are sent.
+//! file holds from its next use on; an untrusted workspace says nothing of what is run or permitted, and no workspace says
+//! where keys are sent.
 
 mod keys;
 mod layer;
@@ -12,6 +13,7 @@ mod merge;
 mod settings;
 mod template;
 mod toml_file;
+pub mod trust;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use schemars::Schema;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 pub use layer::{Origin, Problem};
@@ -27,7 +30,8 @@ pub use merge::Loaded;
 pub use settings::{LogFormat, LogSettings, OnRestart, RunsSettings, Settings};
 
 use keys::Keys;
-use layer::Layer;
+use layer::{Layer, Leaf};
+use trust::{POWERFUL, Said, Trust, TrustFile, TrustRule};
 
 /// The workspace's own file, at its root.
 pub const WORKSPACE_FILE: &str = "outrigger.toml";
@@ -50,7 +54,10 @@ pub struct Sources {
     pub workspace_file: Option<PathBuf>,
     /// The process's variables.
     pub environment: Vec<(String, String)>,
+    /// Where it is written that the user trusts the workspace.
+    pub trust_file: Option<TrustFile>,
     editor: Mutex<[Value; 2]>,
+    editors_trust: Mutex<Option<bool>>,
 }
 
 impl Sources {
@@ -66,9 +73,18 @@ impl Sources {
         Self {
             user_file: user_file(&variables),
             workspace_file: Some(root.join(WORKSPACE_FILE)),
+            trust_file: None,
             editor: Mutex::default(),
+            editors_trust: Mutex::default(),
             environment,
         }
+    }
+
+    /// The same, where it is known that the user trusts the workspace if this file says so.
+    #[must_use]
+    pub fn with_trust_file(mut self, file: TrustFile) -> Self {
+        self.trust_file = Some(file);
+        self
     }
 
     /// What the editor has set, in place of what it said before. Anything but an object says nothing.
@@ -81,27 +97,50 @@ impl Sources {
         }
     }
 
-    /// What holds now. `trusted`: whether the workspace's file may say anything. `call`: what this one call says, in the
-    /// shape of [`Settings`].
-    pub fn load(&self, trusted: bool, call: &Value) -> Loaded {
+    /// Whether the editor trusts the workspace, which it asks its user itself.
+    pub fn set_editors_trust(&self, trusted: bool) {
+        let mut said = self
+            .editors_trust
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *said = Some(trusted);
+    }
+
+    /// What holds now. `call`: what this one call says, in the shape of [`Settings`].
+    pub fn load(&self, call: &Value) -> Loaded {
         let keys = Keys::known();
         let mut layers = Vec::new();
         let mut problems = Vec::new();
         if let Some(path) = &self.user_file {
             layers.extend(read(path, true, &keys, &mut problems));
         }
-        if let Some(path) = &self.workspace_file {
-            match read(path, false, &keys, &mut problems) {
-                Some(layer) if trusted => layers.push(layer),
-                Some(layer) if !layer.is_empty() => problems.push(Problem::untrusted(path)),
-                Some(_) | None => {}
+        let mut of_workspace = self
+            .workspace_file
+            .as_deref()
+            .and_then(|path| read(path, false, &keys, &mut problems));
+        let of_environment = Layer::of_environment(&self.environment, &keys, &mut problems);
+        let rule = layers
+            .iter()
+            .chain([&of_environment])
+            .filter_map(|layer| layer.last("trust"))
+            .filter_map(|value| TrustRule::deserialize(value).ok())
+            .next_back();
+        let trust = self.decide_trust(of_workspace.as_ref(), rule.unwrap_or_default());
+        if let (Some(layer), Some(path), Some(why)) =
+            (&mut of_workspace, &self.workspace_file, trust.refusal())
+        {
+            let all = layer.leaves.len();
+            // The editor's own no covers the whole file; else what runs nothing needs no trust.
+            let only_powerful = self.editor_trusts() != Some(false);
+            layer
+                .leaves
+                .retain(|leaf| only_powerful && !is_powerful(leaf));
+            if layer.leaves.len() < all {
+                problems.push(Problem::untrusted(path, why));
             }
         }
-        layers.push(Layer::of_environment(
-            &self.environment,
-            &keys,
-            &mut problems,
-        ));
+        layers.extend(of_workspace);
+        layers.push(of_environment);
         {
             let editor = self.editor.lock().unwrap_or_else(PoisonError::into_inner);
             for said in &*editor {
@@ -111,8 +150,35 @@ impl Sources {
             }
         }
         layers.push(Layer::of_value(call, &Origin::Call, &keys, &mut problems));
-        merge::merge(layers, problems)
+        merge::merge(layers, problems, trust)
     }
+
+    fn editor_trusts(&self) -> Option<bool> {
+        *self
+            .editors_trust
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn decide_trust(&self, of_workspace: Option<&Layer>, rule: TrustRule) -> Trust {
+        let root = self.workspace_file.as_deref().and_then(Path::parent);
+        let trusted = self.trust_file.as_ref().and_then(TrustFile::read);
+        let now = root.map(trust::hash).unwrap_or_default();
+        trust::decide(&Said {
+            editor: self.editor_trusts(),
+            rule,
+            trusted: trusted.as_deref(),
+            now: &now,
+            is_powerful: of_workspace.is_some_and(|layer| layer.leaves.iter().any(is_powerful)),
+        })
+    }
+}
+
+/// Whether a setting says what is run, or what is done unasked.
+fn is_powerful(leaf: &Leaf) -> bool {
+    leaf.path
+        .first()
+        .is_some_and(|first| POWERFUL.contains(&first.as_str()))
 }
 
 /// A file that is not there says nothing; one that cannot be read is a problem.

@@ -12,6 +12,7 @@ pub mod cargo;
 pub mod catalogue;
 mod check;
 pub mod columns;
+pub mod declared;
 pub mod detect;
 pub mod disk;
 pub mod environment;
@@ -25,7 +26,8 @@ pub mod programs;
 pub mod readers;
 pub mod reading;
 pub mod run;
+pub mod settings;
 pub mod text;
 
-pub use check::{GateRequest, Gates, Listed, Tier};
+pub use check::{Breadth, GateRequest, Gates, Listed, Tier, Unused};
 pub use run::settled;

@@ -26,6 +26,7 @@ pub mod plan;
 pub mod policy;
 pub mod question;
 pub mod questions;
+pub mod recheck;
 pub mod run;
 mod shift;
 pub mod state;

@@ -19,6 +19,7 @@ mod ending;
 mod errors;
 mod folders;
 mod framing;
+mod gate_actions;
 mod mend;
 mod message;
 mod methods;

@@ -13,6 +13,7 @@ pub mod question;
 pub mod run;
 pub mod settings;
 pub mod task;
+pub mod trust;
 
 /// Version of this contract: raised when something that clients rely on changes.
 pub const VERSION: u32 = 1;
@@ -43,6 +44,7 @@ pub mod method {
     pub const MODELS_LIST: &str = "outrigger/models/list";
     pub const MODELS_KEY: &str = "outrigger/models/key";
     pub const SETTINGS_LIST: &str = "outrigger/settings/list";
+    pub const TRUST: &str = "outrigger/trust";
     // Notifications of the server, to clients that offered to take them.
     pub const RUN_EVENT: &str = "outrigger/run/event";
     pub const RUN_INTERRUPTED: &str = "outrigger/run/interrupted";

@@ -7,6 +7,8 @@
 
 #[path = "gates/captures.rs"]
 mod captures;
+#[path = "gates/command.rs"]
+mod command;
 #[path = "gates/compare.rs"]
 mod compare;
 #[path = "gates/hostile.rs"]

@@ -11,6 +11,8 @@ mod support;
 
 #[path = "session/folders.rs"]
 mod folders;
+#[path = "session/gates.rs"]
+mod gates;
 #[path = "session/plans.rs"]
 mod plans;
 #[path = "session/several.rs"]

@@ -11,9 +11,11 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use super::check::own_program;
 use super::clock::{Clock, time_of_day, wall_ms};
 use super::perform::Performer;
 use super::record::Recorder;
+use super::saved::{Rechecked, SavedFiles};
 use super::secrets::Secrets;
 use super::share;
 use super::together::Together;
@@ -49,6 +51,8 @@ pub enum Post {
     AwaitText(RelPath, Arc<str>, oneshot::Sender<bool>),
     /// Others have made, renamed or deleted these.
     Files(Vec<RelPath>),
+    /// Gates have looked at saved files.
+    Checked(Rechecked),
     /// Something that the run waits for lives.
     Life(RunId),
     Tick,
@@ -82,6 +86,7 @@ struct Actor {
     last_request: u64,
     watches: Vec<Watch>,
     ticking: Option<JoinHandle<()>>,
+    saved: SavedFiles,
 }
 
 /// Starts the actor's thread. Must be called inside a tokio runtime.
@@ -101,7 +106,7 @@ pub fn spawn(
         performer: Performer {
             runtime: Handle::current(),
             root: workspace.root().to_owned(),
-            gates: Gates::new(workspace.root().to_owned(), cache),
+            gates: Gates::new(workspace.root().to_owned(), cache).with_own_program(own_program()),
             workspace,
             models: Arc::clone(&app.models),
             ledger: Arc::clone(&app.ledger),
@@ -114,6 +119,7 @@ pub fn spawn(
         last_request: 0,
         watches: Vec::new(),
         ticking: None,
+        saved: SavedFiles::default(),
     };
     share::spawn(actor.performer.app.clone(), secrets);
     let started = thread::Builder::new()
@@ -177,11 +183,15 @@ impl Actor {
             }
             Post::Document(path, news) => {
                 let news = self.with_disk(&path, news);
+                let is_saved = matches!(news, DocumentNews::Saved { .. });
                 self.take(Stimulus::Document {
                     path: path.clone(),
                     news,
                 });
                 self.tell_watches(&path);
+                if is_saved {
+                    self.check_saved(path);
+                }
             }
             Post::Fact(run, event) => self.fact(&run, event),
             Post::Look(look) => look(&self.state),
@@ -203,6 +213,15 @@ impl Actor {
                 let (there, gone) = paths.into_iter().partition(is_there);
                 self.take(Stimulus::Files { there, gone });
             }
+            Post::Checked(Rechecked {
+                covered,
+                old,
+                reports,
+            }) => self.take(Stimulus::Checked {
+                covered,
+                old,
+                reports,
+            }),
             Post::Life(run) => self.take(Stimulus::Life { run }),
             Post::Tick => self.take(Stimulus::Tick),
             Post::Load(run, records) => self.load(&run, records),
@@ -224,6 +243,7 @@ impl Actor {
                 let _ = reply.send(());
             }
             Post::Park(reply) => {
+                self.saved.stop();
                 let works = std::mem::take(&mut self.performer.works);
                 let runtime = self.performer.runtime.clone();
                 let ended = runtime.spawn(Performer::park(works));
@@ -245,6 +265,18 @@ impl Actor {
         let effects = step(&mut self.state, Input { at, what });
         self.perform_all(effects);
         self.mind_the_time();
+    }
+
+    /// A run that works has its own checks; what it does not see, its last one does.
+    fn check_saved(&mut self, path: RelPath) {
+        let mut runs = self.state.runs.values();
+        if runs.any(|run| run.ended.is_none() && !run.parked) {
+            return;
+        }
+        let on_it = self.state.gates_on(&path);
+        let performer = &self.performer;
+        let with = (performer.app.clone(), performer.gates.clone());
+        self.saved.add(&performer.runtime, with, path, on_it);
     }
 
     /// Lets time pass for the kernel while a run works; an idle process sleeps.

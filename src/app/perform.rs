@@ -246,11 +246,19 @@ impl Performer {
             ),
             ToolUse::Command(command) => {
                 let commands = self.works.entry(run.clone()).or_default().commands.clone();
-                let root = self.root.clone();
+                let (root, app) = (self.root.clone(), self.app.clone());
                 let pulse = Pulse::new(self.app.clone(), run.clone());
                 self.start(
                     run,
                     async move {
+                        let trust = app.settings(&serde_json::Value::Null).trust;
+                        if let Some(why) = trust.refusal() {
+                            return finished(ToolOutput {
+                                text: format!("no command is run here: {why}"),
+                                is_error: true,
+                                seen: None,
+                            });
+                        }
                         finished(
                             commands
                                 .run(&root, &command, move |_bytes| pulse.beat())
@@ -404,7 +412,7 @@ impl Performer {
         why: GateRound,
         paths: Vec<RelPath>,
     ) {
-        let gates = self.gates.clone();
+        let (gates, app) = (self.gates.clone(), self.app.clone());
         let pulse = Pulse::new(self.app.clone(), run.clone());
         let tier = match why {
             GateRound::Baseline => Tier::Baseline,
@@ -412,12 +420,18 @@ impl Performer {
             GateRound::Final => Tier::Final,
         };
         let future = async move {
-            RunEvent::GatesReported {
-                round,
-                reports: gates
-                    .run(GateRequest { paths, tier }, || pulse.beat())
-                    .await,
-            }
+            let loaded = app.settings(&serde_json::Value::Null);
+            let reports = match loaded.trust.refusal() {
+                Some(why) => vec![untrusted(why)],
+                None => {
+                    let request = GateRequest {
+                        named: loaded.settings.gate,
+                        ..GateRequest::new(paths, tier)
+                    };
+                    gates.run(request, || pulse.beat()).await
+                }
+            };
+            RunEvent::GatesReported { round, reports }
         };
         self.start(run, future, move |panic| {
             let report = GateReport {
@@ -589,6 +603,19 @@ fn broken_client(panic: String) -> ModelFailure {
         advice: "the call broke inside Outrigger; try again, and report it if it happens twice"
             .to_owned(),
         usage: Usage::default(),
+    }
+}
+
+/// What a round of gates amounts to where none may run.
+fn untrusted(why: &str) -> GateReport {
+    GateReport {
+        gate: GateId::new("gates"),
+        outcome: Outcome::Error,
+        partial: false,
+        findings: Vec::new(),
+        notes: vec![format!("none is run: {why}")],
+        command: Vec::new(),
+        duration_ms: 0,
     }
 }
 

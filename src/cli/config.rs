@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     match arguments.action.as_ref().unwrap_or(&show) {
         Action::Show { name, json } => {
-            let loaded = Sources::of_process(&root).load(true, &Value::Null);
+            let loaded = Sources::of_process(&root).load(&Value::Null);
             let begins = |full: &str| {
                 let rest = name.as_deref().and_then(|name| full.strip_prefix(name));
                 name.is_none() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

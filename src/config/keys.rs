@@ -43,8 +43,8 @@ pub struct Keys {
     root: Node,
 }
 
-/// Tables that only the user's own layers may set: they say where keys are sent.
-const USERS_ONLY: [&str; 2] = ["models", "providers"];
+/// What only the user's own layers may set: they say where keys are sent, and what is trusted.
+const USERS_ONLY: [&str; 3] = ["models", "providers", "trust"];
 
 /// References of a schema that go deeper than this are taken as one setting: a type that holds itself has no end.
 const DEEPEST: usize = 8;

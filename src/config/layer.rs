@@ -64,15 +64,13 @@ impl Problem {
         }
     }
 
-    pub fn untrusted(path: &Path) -> Self {
+    pub fn untrusted(path: &Path, why: &str) -> Self {
         Self {
             origin: Origin::File {
                 path: path.to_owned(),
                 line: 0,
             },
-            message: "its settings do not hold, because this workspace is not trusted; \
-                      read the file, then run `outrigger trust` or trust the folder in your editor"
-                .to_owned(),
+            message: format!("what it says is run or permitted does not hold: {why}"),
         }
     }
 }
@@ -91,8 +89,15 @@ pub struct Layer {
 }
 
 impl Layer {
-    pub fn is_empty(&self) -> bool {
-        self.leaves.is_empty()
+    /// The value that the last one has at the root.
+    pub fn last(&self, name: &str) -> Option<&Value> {
+        let named =
+            |leaf: &&Leaf| leaf.path.len() == 1 && leaf.path.iter().any(|part| part == name);
+        self.leaves
+            .iter()
+            .filter(named)
+            .next_back()
+            .map(|leaf| &leaf.value)
     }
 
     /// Leaves out what only the user's own file may say. An editor is not the user here: its settings may come from a file
@@ -104,8 +109,13 @@ impl Layer {
                 problems.push(Problem {
                     origin: leaf.origin.clone(),
                     message: format!(
-                        "`{}` holds only in your own settings file, because it says where keys are sent",
-                        leaf.path.join(".")
+                        "`{}` holds only in your own settings file, because it says {}",
+                        leaf.path.join("."),
+                        if leaf.path.first().is_some_and(|first| first == "trust") {
+                            "which folders may run what"
+                        } else {
+                            "where keys are sent"
+                        }
                     ),
                 });
             }
@@ -174,8 +184,14 @@ impl Walk<'_> {
             (_, Value::Null) => {}
             (Node::Table { names, .. }, Value::Object(object)) => {
                 for (name, inner) in object {
+                    // `on_save` is written as often as `onSave`.
+                    let name = if names.contains_key(name) {
+                        name.clone()
+                    } else {
+                        camel(name)
+                    };
                     path.push(name.clone());
-                    match names.get(name) {
+                    match names.get(&name) {
                         Some(node) => self.enter(node, path, inner),
                         None => self.unknown(path, names.keys()),
                     }
@@ -199,7 +215,7 @@ impl Walk<'_> {
         if let (Node::Table { names, .. }, Value::Object(object)) = (node, value) {
             for (name, inner) in object {
                 path.push(name.clone());
-                match names.get(name) {
+                match names.get(name).or_else(|| names.get(&camel(name))) {
                     Some(node) => self.look_for_unknown(node, path, inner),
                     None => self.unknown(path, names.keys()),
                 }
@@ -270,7 +286,8 @@ fn fit(path: &[String], value: &Value) -> Result<(), Misfit> {
             .iter()
             .filter_map(|segment| match segment {
                 Segment::Map { key } => Some(key.clone()),
-                Segment::Seq { .. } | Segment::Enum { .. } | Segment::Unknown => None,
+                Segment::Seq { index } => Some(index.to_string()),
+                Segment::Enum { .. } | Segment::Unknown => None,
             })
             .collect();
         let path = if inner.len() > path.len() {
@@ -287,6 +304,18 @@ fn fit(path: &[String], value: &Value) -> Result<(), Misfit> {
             path,
         }
     })
+}
+
+/// `on_save` as `onSave`.
+fn camel(name: &str) -> String {
+    let mut parts = name.split('_');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let mut letters = part.chars();
+        out.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        out.push_str(letters.as_str());
+    }
+    out
 }
 
 /// From here on two names are taken for the same one, misspelt.

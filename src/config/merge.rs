@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::keys::{Documented, is_users_only};
 use super::layer::{Layer, Origin, Problem};
 use super::settings::Settings;
+use super::trust::Trust;
 
 /// What holds, where each value comes from, and what was left out.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub struct Loaded {
     /// By path, `budget.tokens`; what is not in it is the default.
     origins: BTreeMap<String, Origin>,
     pub problems: Vec<Problem>,
+    /// Whether anything of the workspace may be run.
+    pub trust: Trust,
 }
 
 impl Loaded {
@@ -67,7 +70,7 @@ impl Loaded {
     }
 }
 
-pub fn merge(layers: Vec<Layer>, mut problems: Vec<Problem>) -> Loaded {
+pub fn merge(layers: Vec<Layer>, mut problems: Vec<Problem>, trust: Trust) -> Loaded {
     let mut all = Value::Object(Map::new());
     let mut origins = BTreeMap::new();
     for leaf in layers.into_iter().flat_map(|layer| layer.leaves) {
@@ -86,6 +89,7 @@ pub fn merge(layers: Vec<Layer>, mut problems: Vec<Problem>) -> Loaded {
         settings,
         origins,
         problems,
+        trust,
     }
 }
 

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::trust::TrustRule;
+use crate::gates::settings::{GatesSettings, NamedGates};
 use crate::kernel::event::{Budget, Engine, Policy};
 use crate::kernel::policy::stall::StallPolicy;
 use crate::model::settings::{ModelsSettings, ProvidersSettings};
@@ -30,6 +32,12 @@ pub struct Settings {
     pub providers: ProvidersSettings,
     /// The runs of a workspace.
     pub runs: RunsSettings,
+    /// Rules for all gates.
+    pub gates: GatesSettings,
+    /// By name: what is different about a known gate, or everything about one of your own.
+    pub gate: NamedGates,
+    /// Which folders are trusted that nobody has said anything about.
+    pub trust: TrustRule,
     /// The log of the sidecar itself.
     pub log: LogSettings,
 }

@@ -30,7 +30,7 @@ fn each_layer_lies_over_the_one_before_it() {
     sources.environment = vec![("OUTRIGGER_BUDGET_TOKENS".to_owned(), "3".to_owned())];
     let says = json!({"budget": {"tokens": 4}, "policy": {"merge": "ask"}});
     sources.set_editor(EditorSettings::Current(says));
-    let loaded = sources.load(true, &json!({"budget": {"tokens": 5}}));
+    let loaded = sources.load(&json!({"budget": {"tokens": 5}}));
     assert_eq!(loaded.problems, []);
     let settings = &loaded.settings;
     assert_eq!(settings.model.as_deref(), Some("a/user"));
@@ -49,10 +49,10 @@ fn each_layer_lies_over_the_one_before_it() {
         file(&sources.workspace_file, 3)
     );
     assert_eq!(loaded.origin("model"), file(&sources.user_file, 1));
-    let lower = sources.load(true, &Value::Null);
+    let lower = sources.load(&Value::Null);
     assert_eq!(lower.settings.budget.tokens, 4);
     sources.set_editor(EditorSettings::Current(Value::Null));
-    let lower = sources.load(true, &Value::Null);
+    let lower = sources.load(&Value::Null);
     assert_eq!(lower.settings.budget.tokens, 3);
 }
 
@@ -77,7 +77,7 @@ fn a_mistake_costs_one_setting_and_is_told_with_its_line() {
     for (text, expected) in rows {
         let whole = format!("{text}\n[stall]\ntimeoutS = 5\n");
         let (_folder, sources) = sources(None, Some(&whole));
-        let loaded = sources.load(true, &Value::Null);
+        let loaded = sources.load(&Value::Null);
         for (line, part) in expected {
             let told = loaded.problems.iter().any(|problem| {
                 let at = matches!(&problem.origin, Origin::File { line: at, .. } if at == line);
@@ -93,13 +93,56 @@ fn a_mistake_costs_one_setting_and_is_told_with_its_line() {
 }
 
 #[test]
-fn an_untrusted_workspace_sets_nothing_and_says_so() {
-    let (_folder, sources) = sources(None, Some("model = \"x/dear\"\n"));
-    let loaded = sources.load(false, &Value::Null);
-    assert_eq!(loaded.settings.model, None);
+fn an_untrusted_workspace_says_nothing_of_what_is_run() {
+    let text = "[budget]\ntokens = 7\n[gate.x]\ncommand = [\"./x\"]\n";
+    let (folder, mut sources) = sources(None, Some(text));
+    let loaded = sources.load(&Value::Null);
+    assert_eq!(loaded.settings.budget.tokens, 7, "that runs nothing");
+    assert!(loaded.settings.gate.is_empty());
     assert!(loaded.problems[0].message.contains("outrigger trust"));
+    assert!(loaded.trust.refusal().is_some());
+    // `outrigger trust`, until the file changes.
+    let file = trust::TrustFile(folder.path().join("trusted"));
+    file.write(&trust::hash(folder.path())).unwrap();
+    sources.trust_file = Some(file);
+    let loaded = sources.load(&Value::Null);
+    assert_eq!((loaded.settings.gate.len(), loaded.problems.len()), (1, 0));
+    let changed = text.replace("./x", "./y");
+    fs::write(folder.path().join(WORKSPACE_FILE), changed).unwrap();
+    let loaded = sources.load(&Value::Null);
+    assert!(loaded.settings.gate.is_empty());
+    assert!(loaded.problems[0].message.contains("has changed"));
+    // The editor's word is over both.
+    sources.set_editors_trust(true);
+    assert_eq!(sources.load(&Value::Null).settings.gate.len(), 1);
+    sources.set_editors_trust(false);
+    let loaded = sources.load(&Value::Null);
+    assert_eq!(loaded.settings.budget.tokens, 100_000);
     let (_folder, empty) = self::sources(None, Some("# nothing\n"));
-    assert_eq!(empty.load(false, &Value::Null).problems, []);
+    assert_eq!(empty.load(&Value::Null).problems, []);
+}
+
+#[test]
+fn mistakes_of_a_gate_are_told_with_their_line() {
+    let text = "[gate.a]\ncommand = [\"x\"]\nformat = \"sarf\"\n\n[gate.b]\ncommand = [\"x\"]\nformat = \"pattern\"\n\n\
+                [[gate.b.pattern]]\nregexp = \"(.*)\"\nfile = 1\n\n[[gate.b.pattern]]\nregexp = \"(\"\n\n[gate.c]\ncomand = 1\n\
+                \n[gates]\non_save = \"always\"\n";
+    let (_folder, sources) = sources(None, Some(text));
+    sources.set_editors_trust(true);
+    let loaded = sources.load(&Value::Null);
+    let lines: Vec<usize> = loaded
+        .problems
+        .iter()
+        .map(|problem| match &problem.origin {
+            Origin::File { line, .. } => *line,
+            other => panic!("{other}"),
+        })
+        .collect();
+    assert_eq!(lines, [3, 15, 18, 18], "{:#?}", loaded.problems);
+    assert_eq!(
+        loaded.settings.gates.on_save,
+        crate::gates::settings::OnSave::Always
+    );
 }
 
 #[test]
@@ -114,7 +157,7 @@ fn variables_are_read_as_what_the_setting_is() {
             environment: vec![(name.to_owned(), text.to_owned())],
             ..Sources::default()
         };
-        let loaded = sources.load(true, &Value::Null);
+        let loaded = sources.load(&Value::Null);
         assert_eq!(loaded.problems, [], "{name}");
         let found = loaded
             .listed()
@@ -126,7 +169,7 @@ fn variables_are_read_as_what_the_setting_is() {
         environment: vec![("OUTRIGGER_BUDGET_TOKENS".to_owned(), "lots".to_owned())],
         ..Sources::default()
     };
-    let problem = &bad.load(true, &Value::Null).problems[0];
+    let problem = &bad.load(&Value::Null).problems[0];
     assert_eq!(
         problem.origin,
         Origin::Variable("OUTRIGGER_BUDGET_TOKENS".to_owned())
@@ -148,7 +191,7 @@ fn every_setting_can_stand_alone() {
             Node::Setting { default, about, .. } => {
                 let mut call = Value::Object(serde_json::Map::new());
                 super::merge::set(&mut call, path, default.clone());
-                let loaded = Sources::default().load(true, &call);
+                let loaded = Sources::default().load(&call);
                 assert_eq!(loaded.problems, [], "{path:?}");
                 assert!(!about.is_empty(), "{path:?} is not explained");
             }
@@ -163,7 +206,7 @@ fn every_setting_can_stand_alone() {
 fn the_template_sets_nothing_and_all_of_it_can_be_set() {
     let text = template();
     let (_folder, plain) = sources(None, Some(&text));
-    let loaded = plain.load(true, &Value::Null);
+    let loaded = plain.load(&Value::Null);
     assert_eq!(loaded.problems, []);
     assert_eq!(loaded.settings, Settings::default());
     for name in ["tokens = 100000", "[budget]", "onRestart"] {

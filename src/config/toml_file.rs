@@ -88,13 +88,29 @@ fn value_of(value: &DeValue<'_>) -> Value {
 /// Where the name at the end of the path stands.
 fn place_of(table: &DeTable<'_>, path: &[String]) -> Option<usize> {
     let (first, rest) = path.split_first()?;
+    // A name may be written in either spelling.
     let (name, value): (_, &Spanned<DeValue<'_>>) = table
         .iter()
-        .find(|(name, _)| name.get_ref().as_ref() == first.as_str())?;
-    match (rest, value.get_ref()) {
-        ([_, ..], DeValue::Table(inner)) => place_of(inner, rest),
-        _ => Some(name.span().start),
+        .find(|(name, _)| is_same(name.get_ref(), first))?;
+    inside(value, rest).or_else(|| Some(name.span().start))
+}
+
+/// Where the rest of a path leads in a value.
+fn inside(value: &Spanned<DeValue<'_>>, rest: &[String]) -> Option<usize> {
+    let (first, after) = rest.split_first()?;
+    match value.get_ref() {
+        DeValue::Table(inner) => place_of(inner, rest),
+        DeValue::Array(items) => {
+            let item = items.get(first.parse::<usize>().ok()?)?;
+            inside(item, after).or_else(|| Some(item.span().start))
+        }
+        _ => None,
     }
+}
+
+fn is_same(written: &str, name: &str) -> bool {
+    let plain = |text: &str| text.replace('_', "").to_lowercase();
+    written == name || (written.contains('_') && plain(written) == plain(name))
 }
 
 /// From 1.

@@ -88,6 +88,13 @@ pub fn command(program: PathBuf, root: &Path, cache: &Path) -> ToolCommand {
     }
 }
 
+/// Has cargo start our program in place of each test program. A runner that the project sets for its target goes before it.
+pub fn test_runner(own: &std::path::Path) -> [String; 2] {
+    let program = serde_json::Value::from(own.to_string_lossy());
+    let setting = format!("target.'cfg(all())'.runner=[{program}, \"test-runner\"]");
+    ["--config".to_owned(), setting]
+}
+
 /// One of cargo's gates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CargoGate {

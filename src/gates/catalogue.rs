@@ -8,6 +8,7 @@ use super::readers::{
     prettier, pylint, pyright, pytest, ruff, rustfmt, shell, tap, tsc,
 };
 use super::reading::{Parsed, Reading};
+use super::settings::GateSettings;
 use crate::kernel::finding::{GateReport, Severity};
 use crate::kernel::ids::GateId;
 
@@ -18,14 +19,14 @@ pub struct Tool {
     pub name: &'static str,
     /// Shown beside the message.
     pub source: &'static str,
-    pub verdicts: Verdicts,
+    pub verdicts: Verdicts<'static>,
     pub read: fn(&Reading<'_>, &ToolOutput) -> Parsed,
 }
 
 const fn tool(
     name: &'static str,
     source: &'static str,
-    verdicts: Verdicts,
+    verdicts: Verdicts<'static>,
     read: fn(&Reading<'_>, &ToolOutput) -> Parsed,
 ) -> Tool {
     Tool {
@@ -36,8 +37,8 @@ const fn tool(
     }
 }
 
-const LINTER: Verdicts = Verdicts::LINTER;
-const COMPILER: Verdicts = Verdicts::COMPILER;
+const LINTER: Verdicts<'static> = Verdicts::LINTER;
+const COMPILER: Verdicts<'static> = Verdicts::COMPILER;
 /// pylint's status is a sum: 1 for a fatal message, 2, 4, 8 and 16 for kinds of findings, 32 for wrong usage.
 const PYLINT: &[i32] = &[2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30];
 
@@ -146,6 +147,17 @@ impl Tool {
         output: &ToolOutput,
         files: (&Roots, &dyn Sources),
     ) -> GateReport {
+        self.report_as(&GateSettings::default(), invocation, output, files)
+    }
+
+    /// The same, with what the user has set about it.
+    pub fn report_as(
+        &self,
+        settings: &GateSettings,
+        invocation: &Invocation,
+        output: &ToolOutput,
+        files: (&Roots, &dyn Sources),
+    ) -> GateReport {
         let reading = Reading::new(GateId::new(self.name), self.source, invocation, files);
         let mut parsed = (self.read)(&reading, output);
         if parsed.report == ReportState::Absent
@@ -156,6 +168,15 @@ impl Tool {
         {
             parsed = other;
         }
-        reading.report(&self.verdicts, output, parsed)
+        super::declared::adjust(settings, &mut parsed);
+        let verdicts = match settings.fail_on {
+            Some(severity) => Verdicts {
+                fail_on: severity,
+                mild_findings_explain: false,
+                ..self.verdicts
+            },
+            None => self.verdicts,
+        };
+        reading.report(&verdicts, output, parsed)
     }
 }

@@ -8,13 +8,16 @@ use futures::StreamExt as _;
 use tokio::sync::OnceCell;
 
 use super::catalogue::{self, TOOLS, Tool};
+use super::declared::{self, StandIns};
 use super::detect::{Applies, detect};
 use super::disk::{DiskSources, roots};
 use super::facts::Facts;
-use super::kinds::{Ask, Ecosystem, Kind};
+use super::kinds::{Ask, BUILTINS, Ecosystem, Kind, Scope};
+use super::locate::{Roots, Sources};
 use super::output::{Artifact, Invocation, ToolOutput};
 use super::programs::{self, Found};
 use super::run::{ToolCommand, run};
+use super::settings::{GateSettings, NamedGates, ScopeSetting};
 use super::{cargo, text};
 use crate::kernel::finding::{GateReport, Outcome};
 use crate::kernel::ids::GateId;
@@ -26,6 +29,7 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(900);
 const BASELINE_TEST_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_OUTPUT: usize = 64 * 1024 * 1024;
 const PYTEST_PLUGIN: &str = include_str!("outrigger_pytest.py");
+const TSC_HELPER: &str = include_str!("outrigger_tsc.cjs");
 const VITEST_REPORTER: &str = include_str!("outrigger_vitest.mjs");
 
 /// When gates run, which decides which of them.
@@ -39,12 +43,92 @@ pub enum Tier {
     Final,
 }
 
+/// Which gates, by what they look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Breadth {
+    Any,
+    /// Those that look at single files.
+    Files,
+    /// Those that look at a whole project.
+    Project,
+}
+
 /// What to check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateRequest {
     /// Changed files; empty means the whole workspace.
     pub paths: Vec<RelPath>,
     pub tier: Tier,
+    /// Gates by name; empty means all that apply. Those that are named run whether or not the project uses them.
+    pub only: Vec<String>,
+    /// What the user has set about single gates.
+    pub named: NamedGates,
+    pub breadth: Breadth,
+}
+
+impl GateRequest {
+    /// All gates that apply, with nothing set.
+    pub fn new(paths: Vec<RelPath>, tier: Tier) -> Self {
+        Self {
+            paths,
+            tier,
+            only: Vec::new(),
+            named: NamedGates::new(),
+            breadth: Breadth::Any,
+        }
+    }
+
+    fn spans(&self, by_file: bool) -> bool {
+        match self.breadth {
+            Breadth::Any => true,
+            Breadth::Files => by_file,
+            Breadth::Project => !by_file,
+        }
+    }
+
+    fn wants(&self, gate: &str) -> bool {
+        let is_off = || {
+            self.named
+                .get(gate)
+                .is_some_and(|gate| gate.enabled == Some(false))
+        };
+        if self.only.is_empty() {
+            !is_off()
+        } else {
+            self.only.iter().any(|name| name == gate)
+        }
+    }
+
+    /// Known gates that run without evidence.
+    fn wanted(&self) -> Vec<String> {
+        let enabled = self
+            .named
+            .iter()
+            .filter(|(_, gate)| gate.enabled == Some(true));
+        let enabled = enabled.map(|(name, _)| name.clone());
+        enabled.chain(self.only.iter().cloned()).collect()
+    }
+
+    fn settings(&self, gate: &str) -> GateSettings {
+        self.named.get(gate).cloned().unwrap_or_default()
+    }
+
+    /// Gates that the user declares.
+    fn declared(&self) -> impl Iterator<Item = (&String, &GateSettings)> {
+        self.named
+            .iter()
+            .filter(|(name, gate)| !gate.command.is_empty() && self.wants(name))
+    }
+}
+
+/// A gate that does not apply, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unused {
+    pub gate: GateId,
+    /// What would show that the project uses it.
+    pub looked_for: String,
+    /// Whether its program is there all the same.
+    pub program: Option<PathBuf>,
 }
 
 /// A gate that applies, for people.
@@ -64,18 +148,39 @@ pub struct Listed {
 pub struct Gates {
     root: PathBuf,
     cache: PathBuf,
+    /// Our own program, which asks Rust's test programs for JSON.
+    own_program: Option<PathBuf>,
     /// Asked once: the PATH of the user's login shell, which an editor started from a desktop lacks.
     login_path: Arc<OnceCell<Vec<PathBuf>>>,
 }
 
 /// One command to run and read.
 struct Job {
-    tool: &'static Tool,
+    how: How,
+    settings: GateSettings,
+    /// Where the tool writes its report, when the user says so.
+    report: Option<PathBuf>,
     command: ToolCommand,
     found: Found,
     /// The folder is removed with it.
     scratch: Option<tempfile::TempDir>,
     lock_file: Option<cargo::LockFile>,
+}
+
+/// How a job's report is read.
+#[derive(Clone)]
+enum How {
+    Known(&'static Tool),
+    Declared(String),
+}
+
+impl How {
+    fn name(&self) -> &str {
+        match self {
+            Self::Known(tool) => tool.name,
+            Self::Declared(name) => name,
+        }
+    }
 }
 
 impl Gates {
@@ -84,8 +189,16 @@ impl Gates {
         Self {
             root,
             cache: cache_dir,
+            own_program: None,
             login_path: Arc::default(),
         }
+    }
+
+    /// The same, with the program whose `test-runner` asks Rust's test programs for JSON.
+    #[must_use]
+    pub fn with_own_program(mut self, program: Option<PathBuf>) -> Self {
+        self.own_program = program;
+        self
     }
 
     /// Runs the gates that apply; an empty answer means that none does. `life` is called whenever a tool is heard of.
@@ -103,7 +216,12 @@ impl Gates {
             lines.push(cargo_jobs);
         }
         for applies in self.detected(&request).await {
-            if let Some(job) = self.job(&applies, request.tier).await {
+            if let Some(job) = self.job(&applies, &request).await {
+                lines.push(vec![job]);
+            }
+        }
+        for (name, settings) in request.declared() {
+            if let Some(job) = self.declared_job(name, settings, &request).await {
                 lines.push(vec![job]);
             }
         }
@@ -123,21 +241,22 @@ impl Gates {
             TOOLS
                 .iter()
                 .position(|tool| tool.name == report.gate.as_str())
+                .unwrap_or(TOOLS.len())
         };
         reports.sort_by_key(rank);
         reports
     }
 
-    /// What applies to the whole workspace, why, and whether it can run.
-    pub async fn list(&self) -> Vec<Listed> {
+    /// What applies to the whole workspace, why, and whether it can run; and what does not.
+    pub async fn list(&self, named: NamedGates) -> (Vec<Listed>, Vec<Unused>) {
         let request = GateRequest {
-            paths: Vec::new(),
-            tier: Tier::Final,
+            named,
+            ..GateRequest::new(Vec::new(), Tier::Final)
         };
         let mut listed = Vec::new();
         for job in self.cargo_jobs(&request).await {
             listed.push(self.listed(
-                job.tool.name,
+                job.how.name(),
                 &job.command.cwd,
                 "Cargo.toml is there".to_owned(),
                 &job.found,
@@ -153,7 +272,32 @@ impl Gates {
                 .await;
             listed.push(self.listed(applies.builtin.tool, &applies.root, applies.why, &found));
         }
-        listed
+        for (name, settings) in request.declared() {
+            let cwd = declared::directory(settings, &self.root);
+            let found = self.find_declared(settings, &cwd).await;
+            listed.push(self.listed(name, &cwd, "outrigger.toml declares it".to_owned(), &found));
+        }
+        let mut unused = Vec::new();
+        for builtin in BUILTINS {
+            if listed
+                .iter()
+                .any(|listed| listed.gate.as_str() == builtin.tool)
+            {
+                continue;
+            }
+            let is_off = !request.wants(builtin.tool);
+            let evidence: Vec<String> = builtin.evidence.iter().map(ToString::to_string).collect();
+            unused.push(Unused {
+                gate: GateId::new(builtin.tool),
+                looked_for: if is_off {
+                    "your settings turn it off".to_owned()
+                } else {
+                    format!("not found: {}", evidence.join(", "))
+                },
+                program: programs::find(builtin.program, Vec::new()).path,
+            });
+        }
+        (listed, unused)
     }
 
     fn listed(&self, tool: &str, root: &Path, why: String, found: &Found) -> Listed {
@@ -172,22 +316,29 @@ impl Gates {
     }
 
     async fn detected(&self, request: &GateRequest) -> Vec<Applies> {
-        let (root, paths, tier) = (self.root.clone(), request.paths.clone(), request.tier);
+        let (root, paths, wanted) = (self.root.clone(), request.paths.clone(), request.wanted());
         // Reads many small files.
-        let found = tokio::task::spawn_blocking(move || detect(&root, &paths)).await;
+        let found = tokio::task::spawn_blocking(move || detect(&root, &paths, &wanted)).await;
         found
             .unwrap_or_default()
             .into_iter()
-            .filter(|applies| belongs(applies.builtin.kind, tier))
+            .filter(|applies| belongs(applies.builtin.kind, request.tier))
+            .filter(|applies| request.wants(applies.builtin.tool))
+            .filter(|applies| request.spans(!matches!(applies.builtin.scope, Scope::Project(_))))
             .collect()
     }
 
-    async fn job(&self, applies: &Applies, tier: Tier) -> Option<Job> {
+    async fn job(&self, applies: &Applies, request: &GateRequest) -> Option<Job> {
         let builtin = applies.builtin;
         let tool = catalogue::find(builtin.tool)?;
-        let found = self
-            .find(builtin.program, builtin.ecosystem, &applies.root)
-            .await;
+        let settings = request.settings(builtin.tool);
+        let found = match &settings.path {
+            Some(path) => programs::at(&self.root.join(path)),
+            None => {
+                self.find(builtin.program, builtin.ecosystem, &applies.root)
+                    .await
+            }
+        };
         let cache = self.cache_of(builtin.tool, &applies.root);
         let scratch = tempfile::tempdir().ok();
         let folder = scratch
@@ -205,28 +356,87 @@ impl Gates {
             cache: &cache,
             scratch: &folder,
         };
-        let timeout = match (builtin.kind, tier) {
+        let timeout = match (builtin.kind, request.tier) {
             (Kind::Tests, Tier::Baseline) => BASELINE_TEST_TIMEOUT,
             (Kind::Tests, Tier::AfterChange | Tier::Final) => TEST_TIMEOUT,
             (Kind::Types | Kind::Lint | Kind::Layout, _) => TIMEOUT,
         };
         Some(Job {
-            tool,
+            how: How::Known(tool),
+            report: None,
             command: ToolCommand {
                 program: found.path_or_name(),
-                args: (builtin.args)(&ask),
+                args: with_extra((builtin.args)(&ask), &settings.args_extra),
                 cwd: applies.root.clone(),
                 env: (builtin.env)(&ask)
                     .into_iter()
                     .map(|(name, value)| (name, Some(value)))
                     .collect(),
-                timeout,
+                timeout: settings.timeout.map_or(timeout, |time| time.0),
                 max_output: MAX_OUTPUT,
             },
+            settings,
             found,
             scratch,
             lock_file: None,
         })
+    }
+
+    async fn declared_job(
+        &self,
+        name: &str,
+        settings: &GateSettings,
+        request: &GateRequest,
+    ) -> Option<Job> {
+        let by_file = settings.scope == Some(ScopeSetting::File);
+        if !belongs(declared::kind(settings), request.tier) || !request.spans(by_file) {
+            return None;
+        }
+        let (gate, root, paths) = (settings.clone(), self.root.clone(), request.paths.clone());
+        let files = tokio::task::spawn_blocking(move || declared::files(&gate, &root, &paths))
+            .await
+            .ok()??;
+        let cwd = declared::directory(settings, &self.root);
+        let found = self.find_declared(settings, &cwd).await;
+        let scratch = tempfile::tempdir().ok();
+        let folder = scratch
+            .as_ref()
+            .map_or_else(std::env::temp_dir, |folder| folder.path().to_owned());
+        let stand_ins = StandIns {
+            root: &self.root,
+            scratch: &folder,
+            files: &files,
+        };
+        let env = settings.env.iter();
+        Some(Job {
+            how: How::Declared(name.to_owned()),
+            report: declared::report_path(settings, &stand_ins, &cwd),
+            command: ToolCommand {
+                program: found.path_or_name(),
+                args: declared::arguments(settings, &stand_ins),
+                env: env
+                    .map(|(name, value)| (name.clone(), Some(value.clone())))
+                    .collect(),
+                cwd,
+                timeout: settings.timeout.map_or(TIMEOUT, |time| time.0),
+                max_output: MAX_OUTPUT,
+            },
+            settings: settings.clone(),
+            found,
+            scratch,
+            lock_file: None,
+        })
+    }
+
+    /// A name with a folder in it is a path from where the gate runs; any other is searched.
+    async fn find_declared(&self, settings: &GateSettings, cwd: &Path) -> Found {
+        let name = settings.command.first().map_or("", String::as_str);
+        if name.contains(['/', '\\']) {
+            return programs::at(&cwd.join(name));
+        }
+        let mut own = programs::project_folders(Ecosystem::Python, cwd, &self.root);
+        own.extend(programs::project_folders(Ecosystem::Node, cwd, &self.root));
+        self.find_among(name, own).await
     }
 
     async fn cargo_jobs(&self, request: &GateRequest) -> Vec<Job> {
@@ -234,7 +444,7 @@ impl Gates {
         let roots = tokio::task::spawn_blocking(move || cargo::roots(&root, &paths))
             .await
             .unwrap_or_default();
-        if roots.is_empty() {
+        if roots.is_empty() || !request.spans(false) {
             return Vec::new();
         }
         let found = self.find("cargo", Ecosystem::Rust, &self.root).await;
@@ -243,19 +453,32 @@ impl Gates {
         for root in roots {
             let facts = Facts::new(&self.root, &root);
             for gate in cargo::gates(&facts, clippy.path.is_some()) {
-                if !belongs(gate.kind, request.tier) {
+                if !belongs(gate.kind, request.tier) || !request.wants(gate.tool) {
                     continue;
                 }
+                let settings = request.settings(gate.tool);
                 let Some(tool) = catalogue::find(gate.tool) else {
                     continue;
                 };
                 let mut command = cargo::command(found.path_or_name(), &root, &self.cache);
-                command.args = gate.args;
+                command.args = with_extra(gate.args, &settings.args_extra);
+                if let Some(own) = self
+                    .own_program
+                    .as_ref()
+                    .filter(|_| gate.tool == "cargo-test")
+                {
+                    command.args.extend(cargo::test_runner(own));
+                }
                 if gate.kind == Kind::Tests && request.tier == Tier::Baseline {
                     command.timeout = BASELINE_TEST_TIMEOUT;
                 }
+                if let Some(time) = settings.timeout {
+                    command.timeout = time.0;
+                }
                 jobs.push(Job {
-                    tool,
+                    how: How::Known(tool),
+                    settings,
+                    report: None,
                     command,
                     found: found.clone(),
                     scratch: None,
@@ -269,7 +492,11 @@ impl Gates {
     /// Project's own folder of programs, then the PATH, then the login shell's.
     async fn find(&self, name: &str, ecosystem: Ecosystem, root: &Path) -> Found {
         let own = programs::project_folders(ecosystem, root, &self.root);
-        let found = programs::find(name, own.clone());
+        self.find_among(name, own).await
+    }
+
+    async fn find_among(&self, name: &str, own: Vec<PathBuf>) -> Found {
+        let found = programs::find(name, own);
         if found.path.is_some() {
             return found;
         }
@@ -288,8 +515,8 @@ impl Gates {
     async fn perform(&self, mut job: Job, life: &(dyn Fn() + Send + Sync)) -> GateReport {
         let started = Instant::now();
         let found = job.found.clone();
-        let tool = job.tool;
-        if cargo::may_write_lock_file(tool.name) {
+        let how = job.how.clone();
+        if cargo::may_write_lock_file(how.name()) {
             job.lock_file = Some(cargo::LockFile::watch(&job.command.cwd));
         }
         let mut output = run(&job.command, life).await;
@@ -304,11 +531,18 @@ impl Gates {
             if let Some(scratch) = &job.scratch {
                 output.artifacts = artifacts(scratch.path());
             }
-            read(job.tool, &job.command, &root, &output)
+            if let Some(bytes) = job
+                .report
+                .as_ref()
+                .and_then(|path| std::fs::read(path).ok())
+            {
+                declared::take_report(&job.settings, bytes, &mut output);
+            }
+            read(&job, &root, &output)
         })
         .await;
         let mut report = read.unwrap_or_else(|error| GateReport {
-            gate: GateId::new(tool.name),
+            gate: GateId::new(how.name()),
             outcome: Outcome::Error,
             partial: false,
             findings: Vec::new(),
@@ -339,6 +573,7 @@ fn belongs(kind: Kind, tier: Tier) -> bool {
 fn helpers(tool: &str, folder: &Path) -> std::io::Result<()> {
     match tool {
         "pytest" => std::fs::write(folder.join("outrigger_pytest.py"), PYTEST_PLUGIN),
+        "tsc" => std::fs::write(folder.join("outrigger_tsc.cjs"), TSC_HELPER),
         "vitest" => std::fs::write(folder.join("outrigger_vitest.mjs"), VITEST_REPORTER),
         _ => Ok(()),
     }
@@ -393,12 +628,26 @@ fn older_args(args: &[String], output: &ToolOutput) -> Option<Vec<String>> {
     None
 }
 
-fn read(tool: &Tool, command: &ToolCommand, root: &Path, output: &ToolOutput) -> GateReport {
+fn read(job: &Job, root: &Path, output: &ToolOutput) -> GateReport {
     let invocation = Invocation {
-        argv: command.argv(),
+        argv: job.command.argv(),
         version: None,
     };
-    let roots = roots(root, &command.cwd);
+    let roots = roots(root, &job.command.cwd);
     let sources = DiskSources::new(root.to_owned());
-    tool.report(&invocation, output, (&roots, &sources))
+    let files: (&Roots, &dyn Sources) = (&roots, &sources);
+    match &job.how {
+        How::Known(tool) => tool.report_as(&job.settings, &invocation, output, files),
+        How::Declared(name) => {
+            declared::report((name, &job.settings), &invocation, output, files, root)
+        }
+    }
+}
+
+/// Options of the user's, before what a `--` begins.
+fn with_extra(mut args: Vec<String>, extra: &[String]) -> Vec<String> {
+    let at = args.iter().position(|word| word == "--");
+    let at = at.unwrap_or(args.len());
+    args.splice(at..at, extra.iter().cloned());
+    args
 }

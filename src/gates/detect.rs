@@ -27,18 +27,23 @@ pub struct Applies {
     pub files: Vec<String>,
 }
 
-/// The gates for these files; for the whole workspace when there are none.
-pub fn detect(workspace: &Path, changed: &[RelPath]) -> Vec<Applies> {
+/// The gates for these files; for the whole workspace when there are none. `wanted`: tools that run whether or not the
+/// project shows that it uses them.
+pub fn detect(workspace: &Path, changed: &[RelPath], wanted: &[String]) -> Vec<Applies> {
     let mut finder = Finder {
         workspace,
         facts: HashMap::new(),
     };
     let mut found = Vec::new();
     for builtin in BUILTINS {
+        let before = found.len();
         if changed.is_empty() {
             finder.everywhere(builtin, &mut found);
         } else {
             finder.near(builtin, changed, &mut found);
+        }
+        if found.len() == before && wanted.iter().any(|name| name == builtin.tool) {
+            finder.anyway(builtin, changed, &mut found);
         }
     }
     found
@@ -165,6 +170,33 @@ impl Finder<'_> {
         }
     }
 
+    /// At the workspace's root, because the user says so.
+    fn anyway(&self, builtin: &'static Builtin, changed: &[RelPath], found: &mut Vec<Applies>) {
+        let endings = builtin.scope.endings();
+        let changed: Vec<String> = changed
+            .iter()
+            .filter(|path| {
+                ends_so(path.name(), endings) && self.workspace.join(path.as_str()).is_file()
+            })
+            .map(|path| argument(path.as_str()))
+            .collect();
+        let files = match builtin.scope {
+            Scope::Project(_) => Vec::new(),
+            Scope::Files(_) if changed.is_empty() => vec![".".to_owned()],
+            Scope::Listed(_) if changed.is_empty() => listed(self.workspace, endings),
+            Scope::Files(_) | Scope::Listed(_) => changed,
+        };
+        if matches!(builtin.scope, Scope::Listed(_)) && files.is_empty() {
+            return;
+        }
+        found.push(Applies {
+            builtin,
+            root: self.workspace.to_owned(),
+            why: "you ask for it".to_owned(),
+            files,
+        });
+    }
+
     fn folders(&self, ecosystem: Ecosystem) -> Vec<PathBuf> {
         let mut folders: Vec<PathBuf> = walker(self.workspace)
             .max_depth(Some(MAX_DEPTH))
@@ -189,7 +221,7 @@ fn own_evidence(builtin: &Builtin) -> Vec<Evidence> {
         .collect()
 }
 
-fn walker(root: &Path) -> ignore::WalkBuilder {
+pub fn walker(root: &Path) -> ignore::WalkBuilder {
     let mut walker = ignore::WalkBuilder::new(root);
     walker.require_git(false).filter_entry(|entry| {
         !matches!(
@@ -232,7 +264,7 @@ fn ends_so(name: &str, endings: &[&str]) -> bool {
 }
 
 /// A file name that no tool takes for an option.
-fn argument(file: &str) -> String {
+pub fn argument(file: &str) -> String {
     if file.starts_with('-') {
         format!("./{file}")
     } else {
@@ -259,7 +291,7 @@ mod tests {
             .iter()
             .map(|path| RelPath::parse(path).unwrap())
             .collect();
-        let mut found: Vec<String> = detect(folder.path(), &changed)
+        let mut found: Vec<String> = detect(folder.path(), &changed, &[])
             .into_iter()
             .map(|applies| {
                 let root = applies.root.strip_prefix(folder.path()).unwrap();

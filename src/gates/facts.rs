@@ -26,6 +26,19 @@ pub enum Evidence {
     Ci(&'static str),
 }
 
+impl std::fmt::Display for Evidence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(names) => f.write_str(&names.join(" or ")),
+            Self::Text(file, text) => write!(f, "`{text}` in {file}"),
+            Self::Python(name) => write!(f, "the Python dependency {name}"),
+            Self::Node(name) => write!(f, "{name} in package.json"),
+            Self::Script(word) => write!(f, "a script of package.json with `{word}`"),
+            Self::Ci(word) => write!(f, "`{word}` in CI or pre-commit"),
+        }
+    }
+}
+
 /// The facts of one project root.
 #[derive(Debug)]
 pub struct Facts {

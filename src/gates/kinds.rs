@@ -133,14 +133,14 @@ pub const BUILTINS: &[Builtin] = &[
         ecosystem: Ecosystem::Node,
         scope: Scope::Project(&["ts", "mts", "cts", "tsx", "json"]),
         evidence: &[File(&["tsconfig.json"])],
-        program: "tsc",
+        // Our helper, which loads the project's own compiler.
+        program: "node",
         args: |ask| {
-            let mut args = words(&["--noEmit", "--pretty", "false", "-p", ".", "--incremental"]);
-            args.extend([
-                "--tsBuildInfoFile".to_owned(),
+            vec![
+                text(&ask.scratch.join("outrigger_tsc.cjs")),
+                text(ask.facts.root()),
                 text(&ask.cache.join("tsbuildinfo")),
-            ]);
-            args
+            ]
         },
         env: no_env,
     },

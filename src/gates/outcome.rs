@@ -8,13 +8,13 @@ use crate::kernel::finding::{Outcome, Severity};
 
 /// What a tool's exit statuses mean, and when its findings fail the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Verdicts {
+pub struct Verdicts<'a> {
     /// Statuses after a whole check without anything to complain of.
-    pub clean: &'static [i32],
+    pub clean: &'a [i32],
     /// Statuses that mean "I found something".
-    pub findings: &'static [i32],
+    pub findings: &'a [i32],
     /// Statuses that mean "there was nothing to check".
-    pub nothing: &'static [i32],
+    pub nothing: &'a [i32],
     /// Findings at least this severe fail the gate, whatever the status.
     pub fail_on: Severity,
     /// Milder findings fail the gate too when the status is one of `findings`: linters. For a compiler they do not
@@ -22,7 +22,7 @@ pub struct Verdicts {
     pub mild_findings_explain: bool,
 }
 
-impl Verdicts {
+impl Verdicts<'static> {
     pub const LINTER: Self = Self {
         clean: &[0],
         findings: &[1],
@@ -84,7 +84,7 @@ pub struct Facts<'a> {
 }
 
 /// The outcome, and whether it speaks for less than what was asked.
-pub fn decide(verdicts: &Verdicts, facts: &Facts<'_>) -> (Outcome, bool) {
+pub fn decide(verdicts: &Verdicts<'_>, facts: &Facts<'_>) -> (Outcome, bool) {
     let code = match facts.exit {
         Exit::NotFound => return (Outcome::Missing, false),
         Exit::Signal(_) | Exit::TimedOut { .. } | Exit::NotStarted(_) => {

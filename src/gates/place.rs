@@ -58,6 +58,7 @@ pub fn place(named: &Named, columns: &Columns, span: Span) -> Place {
         hash: Some(text.hash().clone()),
         cell: None,
         line_text: text.line_text(start),
+        around: Vec::new(),
     }
 }
 
@@ -215,6 +216,7 @@ fn unread(named: &Named, columns: &Columns, span: Span) -> Place {
         hash: None,
         cell: None,
         line_text: String::new(),
+        around: Vec::new(),
     }
 }
 

@@ -61,6 +61,15 @@ pub fn find(name: &str, own: Vec<PathBuf>) -> Found {
     find_in(name, folders)
 }
 
+/// A program whose path is said.
+pub fn at(path: &Path) -> Found {
+    Found {
+        name: path.to_string_lossy().into_owned(),
+        path: is_program(path).then(|| path.to_owned()),
+        searched: path.parent().map(Path::to_owned).into_iter().collect(),
+    }
+}
+
 /// Where a project keeps its own programs: from `root` up to the workspace.
 pub fn project_folders(ecosystem: Ecosystem, root: &Path, workspace: &Path) -> Vec<PathBuf> {
     let scripts = if cfg!(windows) { "Scripts" } else { "bin" };

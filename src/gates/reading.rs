@@ -8,7 +8,8 @@ use super::locate::{Locator, Named, Roots, Sources};
 use super::outcome::{Facts, ReportState, Verdicts, decide};
 use super::output::{Exit, Invocation, ToolOutput, plain};
 use super::place::{Span, place};
-use crate::kernel::finding::{Finding, GateReport, Outcome, Place, Related, Severity};
+use super::text::LineRule;
+use crate::kernel::finding::{Finding, GateReport, LineAround, Outcome, Place, Related, Severity};
 use crate::kernel::ids::GateId;
 
 /// A report never holds more; how many were left out is a note.
@@ -16,12 +17,18 @@ pub const MAX_FINDINGS: usize = 20_000;
 const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 const MAX_RENDERED_BYTES: usize = 32 * 1024;
 const MAX_NOTE_LINES: usize = 20;
+/// Nobody reads the lines around more findings than these.
+const WITH_LINES_AROUND: usize = 200;
+const LINES_AROUND: u32 = 2;
+const MAX_LINE_BYTES: usize = 200;
 
 /// Everything a reader may ask while it reads one report.
 pub struct Reading<'a> {
     pub gate: GateId,
     /// Shown beside the message.
-    pub source: &'static str,
+    pub source: &'a str,
+    /// How the tool counts, where the user says so.
+    pub columns: Option<Columns>,
     pub invocation: &'a Invocation,
     pub locator: Locator<'a>,
 }
@@ -68,13 +75,14 @@ impl Parsed {
 impl<'a> Reading<'a> {
     pub fn new(
         gate: GateId,
-        source: &'static str,
+        source: &'a str,
         invocation: &'a Invocation,
         (roots, sources): (&'a Roots, &'a dyn Sources),
     ) -> Self {
         Self {
             gate,
             source,
+            columns: None,
             invocation,
             locator: Locator::new(roots, sources),
         }
@@ -139,7 +147,7 @@ impl<'a> Reading<'a> {
     /// Decides the outcome and puts the report together.
     pub fn report(
         &self,
-        verdicts: &Verdicts,
+        verdicts: &Verdicts<'_>,
         output: &ToolOutput,
         mut parsed: Parsed,
     ) -> GateReport {
@@ -269,12 +277,47 @@ impl<'a> Reading<'a> {
                 finding.test.clone(),
             ))
         });
+        for finding in findings.iter_mut().take(WITH_LINES_AROUND) {
+            self.look_around(finding);
+        }
         if findings.len() > MAX_FINDINGS {
             notes.push(format!(
                 "{} more findings were left out",
                 findings.len() - MAX_FINDINGS
             ));
             findings.truncate(MAX_FINDINGS);
+        }
+    }
+}
+
+impl Reading<'_> {
+    /// Adds the lines around a finding's place.
+    fn look_around(&self, finding: &mut Finding) {
+        let Some(place) = finding.place.as_mut().filter(|place| place.cell.is_none()) else {
+            return;
+        };
+        let named = self.locator.find(&place.file.to_string());
+        let Some(named) = named.filter(|named| named.file == place.file) else {
+            return;
+        };
+        let Some(text) = &named.text else { return };
+        if place.hash.as_ref() != Some(text.hash()) {
+            return;
+        }
+        let line = place.range.start.line;
+        for number in line.saturating_sub(LINES_AROUND)..=line.saturating_add(LINES_AROUND) {
+            let Some(span) = text.line(LineRule::Universal, number as usize) else {
+                break;
+            };
+            let mut text = text.slice(span).into_owned();
+            if text.len() > MAX_LINE_BYTES {
+                let mut cut = MAX_LINE_BYTES;
+                while !text.is_char_boundary(cut) {
+                    cut -= 1;
+                }
+                text.truncate(cut);
+            }
+            place.around.push(LineAround { line: number, text });
         }
     }
 }

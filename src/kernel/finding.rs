@@ -3,6 +3,9 @@
 //! A place is kept in every unit that anyone downstream speaks (bytes, UTF-16, code points), computed once where the text
 //! that the tool saw is at hand. So a finding can be rendered anywhere without that text.
 
+pub mod for_model;
+pub mod silence;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -116,6 +119,18 @@ pub struct Place {
     /// The text of the first line of the range, cut at 400 bytes: for people, for the model and for the fingerprint.
     #[serde(default)]
     pub line_text: String,
+    /// The lines around the range, of a finding's own place only: for the model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub around: Vec<LineAround>,
+}
+
+/// A line of a text, cut at 200 bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LineAround {
+    /// From 0.
+    pub line: u32,
+    pub text: String,
 }
 
 #[derive(

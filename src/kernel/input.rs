@@ -2,10 +2,12 @@
 
 use super::document::{DocumentChange, PositionEncoding};
 use super::event::{RunEvent, RunSpec, Steer};
+use super::finding::GateReport;
 use super::hash::ContentHash;
 use super::ids::{QuestionId, RequestId, RunId};
 use super::path::RelPath;
 use super::question::Answer;
+use super::recheck::{Covered, OldFindings};
 use super::time::Moment;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +35,12 @@ pub enum Stimulus {
     Files {
         there: Vec<RelPath>,
         gone: Vec<RelPath>,
+    },
+    /// Gates have looked at files that were saved outside of a run.
+    Checked {
+        covered: Covered,
+        old: OldFindings,
+        reports: Vec<GateReport>,
     },
     /// The editor said something about a document. Not part of any run's facts: what a run sees of it is.
     Document { path: RelPath, news: DocumentNews },

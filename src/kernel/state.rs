@@ -7,7 +7,7 @@ use super::effect::{Effect, Progress};
 use super::event::RunEvent;
 use super::file::Overlay;
 use super::finding::Finding;
-use super::ids::{QuestionId, RequestId, RunId};
+use super::ids::{GateId, QuestionId, RequestId, RunId};
 use super::path::RelPath;
 use super::policy::lease::Leases;
 use super::question::Question;
@@ -24,6 +24,10 @@ pub struct State {
     pub typed: BTreeMap<RelPath, Moment>,
     /// Requests that are answered when their run has stopped.
     pub(super) stop_requests: Vec<(RunId, RequestId)>,
+    /// Findings of checks that no run asked for.
+    pub(super) standing: BTreeMap<GateId, Vec<Finding>>,
+    /// Gates that could not look again since they last found something.
+    pub(super) stale: BTreeSet<GateId>,
     /// Files and folders that were deleted since the gates last looked: nothing shows on them.
     pub(super) gone: BTreeSet<RelPath>,
     /// What clients were last told, so that only changes are said.
@@ -35,6 +39,12 @@ impl State {
     /// What clients were last told of all files.
     pub fn shown_findings(&self) -> impl Iterator<Item = &Finding> {
         self.published.values().flatten()
+    }
+
+    /// The gates that have findings on a file, as clients were last told.
+    pub fn gates_on(&self, path: &RelPath) -> BTreeSet<GateId> {
+        let findings = self.published.get(path).into_iter().flatten();
+        findings.map(|finding| finding.gate.clone()).collect()
     }
 }
 

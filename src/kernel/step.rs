@@ -16,6 +16,7 @@ use super::path::RelPath;
 use super::policy::lease::{self, Leases};
 use super::policy::stall::is_stalled;
 use super::question::{Answer, QuestionState};
+use super::recheck;
 use super::run::{Run, RunStatus};
 use super::shift;
 use super::state::{Frame, State};
@@ -43,6 +44,14 @@ pub fn step(state: &mut State, input: Input) -> Vec<Effect> {
                 state.gone.remove(&path);
             }
             state.gone.extend(gone);
+            Vec::new()
+        }
+        Stimulus::Checked {
+            covered,
+            old,
+            reports,
+        } => {
+            recheck::take(state, &covered, old, &reports);
             Vec::new()
         }
         Stimulus::Tick => {
@@ -158,6 +167,12 @@ fn forget_replaced_findings(state: &mut State, reporter: &Run) {
         run.findings
             .retain(|gate, _| !reporter.findings.contains_key(gate));
     }
+    state
+        .standing
+        .retain(|gate, _| !reporter.findings.contains_key(gate));
+    state
+        .stale
+        .retain(|gate| !reporter.findings.contains_key(gate));
 }
 
 fn on_document(state: &mut State, now: Moment, path: RelPath, news: DocumentNews) {
@@ -201,6 +216,7 @@ fn on_document(state: &mut State, now: Moment, path: RelPath, news: DocumentNews
                 for run in state.runs.values_mut() {
                     shift::apply(run.findings.values_mut(), &path, &moved);
                 }
+                shift::apply(state.standing.values_mut(), &path, &moved);
                 let places = state
                     .questions
                     .values_mut()
@@ -236,7 +252,12 @@ fn on_document(state: &mut State, now: Moment, path: RelPath, news: DocumentNews
 /// Says what has changed of what clients see: findings by file, progress by run.
 fn show(state: &mut State, effects: &mut Vec<Effect>) {
     let mut by_file: BTreeMap<RelPath, Vec<Finding>> = BTreeMap::new();
-    for finding in state.runs.values().flat_map(Run::new_findings) {
+    let of_runs = state.runs.values().flat_map(|run| {
+        let findings = run.new_findings();
+        findings.map(|finding| (finding, run.gates_broken.contains_key(&finding.gate)))
+    });
+    let standing = state.standing.values().flatten();
+    for (finding, is_stale) in of_runs.chain(standing.map(|finding| (finding, false))) {
         let Some(path) = finding.file().and_then(|file| file.workspace()) else {
             continue;
         };
@@ -244,8 +265,13 @@ fn show(state: &mut State, effects: &mut Vec<Effect>) {
             continue;
         }
         let list = by_file.entry(path.clone()).or_default();
-        if !list.contains(finding) {
-            list.push(finding.clone());
+        let shown = if is_stale || state.stale.contains(&finding.gate) {
+            recheck::as_stale(finding)
+        } else {
+            finding.clone()
+        };
+        if !list.contains(&shown) {
+            list.push(shown);
         }
     }
     let cleared: Vec<RelPath> = state

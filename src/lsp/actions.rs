@@ -10,6 +10,7 @@ use super::capabilities::Capabilities;
 use super::commands::{self, Passage};
 use super::diagnostics::{SOURCE, render_finding, render_question};
 use super::edits::workspace_edit;
+use super::gate_actions::{self, FIX_ALL};
 use super::places::{self, Root};
 use super::questions::{self, Offer};
 use crate::kernel::file::OpenDocument;
@@ -46,9 +47,18 @@ pub fn offer(situation: &Situation<'_>) -> Vec<CodeActionOrCommand> {
         for finding in situation.findings {
             if touches(finding, situation.range) {
                 actions.extend(fixes(finding, situation));
+                actions.extend(gate_actions::silence(finding, situation));
+                actions.extend(gate_actions::own_words(finding, situation));
             }
         }
         actions.extend(run_to_fix(situation));
+        let here = |finding: &&Finding| touches(finding, situation.range);
+        if let Some(first) = situation.findings.iter().find(here) {
+            actions.extend(gate_actions::run_for_gate(first, situation));
+        }
+    }
+    if wants(situation.context, &CodeActionKind::from(FIX_ALL.to_owned())) {
+        actions.extend(gate_actions::fix_all(situation));
     }
     if wants(situation.context, &CodeActionKind::REFACTOR_REWRITE) {
         actions.extend(run_to_change(situation));
@@ -139,7 +149,7 @@ fn fixes(finding: &Finding, situation: &Situation<'_>) -> Vec<CodeAction> {
 }
 
 /// `None`: the fix is of another text, or reaches into another file.
-fn edits_of(
+pub fn edits_of(
     fix: &Fix,
     path: &RelPath,
     now: &ContentHash,
@@ -233,7 +243,7 @@ fn quick_fix(title: String, command: Command, diagnostics: Vec<Diagnostic>) -> C
     }
 }
 
-fn command(name: &str, title: &str, argument: Value) -> Command {
+pub fn command(name: &str, title: &str, argument: Value) -> Command {
     Command {
         title: title.to_owned(),
         command: name.to_owned(),
@@ -296,6 +306,7 @@ mod tests {
             hash: Some(ContentHash::of(seen.as_bytes())),
             cell: None,
             line_text: String::new(),
+            around: Vec::new(),
         };
         Finding {
             gate: GateId::new("cargo-check"),
@@ -420,9 +431,11 @@ mod tests {
         for (only, count) in [
             ("quickfix", 3),
             ("quickfix.outrigger", 3),
-            ("", 3),
+            ("", 4),
             ("refactor", 0),
-            ("source.fixAll", 0),
+            ("source.fixAll", 1),
+            ("source.fixAll.outrigger", 1),
+            ("source.organizeImports", 0),
         ] {
             let context = json!({"diagnostics": [], "only": [only]});
             assert_eq!(offered(TEXT, 0, context, true).len(), count, "{only}");

@@ -126,6 +126,7 @@ impl Capabilities {
                     code_action_kinds: Some(vec![
                         CodeActionKind::QUICKFIX,
                         CodeActionKind::REFACTOR_REWRITE,
+                        CodeActionKind::from(super::gate_actions::FIX_ALL.to_owned()),
                     ]),
                     ..CodeActionOptions::default()
                 })
@@ -195,6 +196,7 @@ fn server_offer() -> ServerOffer {
         method::MODELS_LIST,
         method::MODELS_KEY,
         method::SETTINGS_LIST,
+        method::TRUST,
     ];
     ServerOffer {
         version: VERSION,

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::kernel::ids::{QuestionId, RunId};
+use crate::kernel::ids::{GateId, QuestionId, RunId};
 use crate::kernel::path::RelPath;
 use crate::protocol::change::RevertParams;
 use crate::protocol::question::AnswerParams;
@@ -25,7 +25,10 @@ pub const WRITE_ANSWER: &str = "outrigger.writeAnswer";
 /// Opens a document in which the prompt of a run is written; saving it starts the run.
 pub const WRITE_PROMPT: &str = "outrigger.writePrompt";
 
-pub const NAMES: [&str; 8] = [
+/// Opens what a gate said in its own words.
+pub const SHOW_GATE: &str = "outrigger.showGate";
+
+pub const NAMES: [&str; 9] = [
     RUN,
     CANCEL,
     RESUME,
@@ -34,6 +37,7 @@ pub const NAMES: [&str; 8] = [
     REVERT,
     WRITE_ANSWER,
     WRITE_PROMPT,
+    SHOW_GATE,
 ];
 
 /// A command, read.
@@ -56,6 +60,16 @@ pub enum Command {
     WriteAnswer(QuestionId),
     /// `None`: a prompt about nothing in particular.
     WritePrompt(Option<Passage>),
+    ShowGate(ShownGate),
+}
+
+/// A gate whose words are wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShownGate {
+    pub gate: GateId,
+    #[serde(default)]
+    pub folder: Option<String>,
 }
 
 /// A part of a file that a prompt is about.
@@ -89,6 +103,13 @@ pub fn read(name: &str, mut arguments: Vec<Value>) -> Result<Command, String> {
             Value::Null => Ok(Command::WritePrompt(None)),
             passage => read_object(WRITE_PROMPT, passage)
                 .map(|passage| Command::WritePrompt(Some(passage))),
+        },
+        SHOW_GATE => match first(arguments) {
+            Value::String(gate) => Ok(Command::ShowGate(ShownGate {
+                gate: GateId::new(gate),
+                folder: None,
+            })),
+            object => read_object(SHOW_GATE, object).map(Command::ShowGate),
         },
         _ => Err(format!(
             "there is no command `{name}`; there are {}",

@@ -338,6 +338,7 @@ mod tests {
             hash: None,
             cell: None,
             line_text: String::new(),
+            around: Vec::new(),
         }
     }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tower_lsp::LspServiceBuilder;
 use tower_lsp::jsonrpc::{Error, Result};
 
-use super::commands::Command;
+use super::commands::{Command, ShownGate};
 use super::errors::{error, gone};
 use super::folders::Folders;
 use super::models;
@@ -44,6 +44,7 @@ use crate::protocol::run::{
     ResumeResult, RunView, StartParams, StartResult, SteerParams, SteerResult,
 };
 use crate::protocol::settings;
+use crate::protocol::trust::{TrustParams, TrustResult};
 
 /// Adds the methods.
 pub fn add(builder: LspServiceBuilder<Server>) -> LspServiceBuilder<Server> {
@@ -71,6 +72,7 @@ pub fn add(builder: LspServiceBuilder<Server>) -> LspServiceBuilder<Server> {
         .custom_method(method::MODELS_LIST, models::list)
         .custom_method(method::MODELS_KEY, models::key)
         .custom_method(method::SETTINGS_LIST, settings_list)
+        .custom_method(method::TRUST, trust)
         .custom_method(virtual_documents::METHOD, text_document_content)
 }
 
@@ -280,6 +282,13 @@ pub async fn execute(folders: &Folders, command: Command) -> Result<Value> {
                 },
             };
             written_in(writing::open_prompt(&session, about).await)
+        }
+        Command::ShowGate(ShownGate { gate, folder }) => {
+            let session = folders.named(folder.as_deref())?;
+            let uri = format!("{}:/gate/{gate}", virtual_documents::SCHEME);
+            let text = virtual_documents::read(folders, &uri).await?;
+            writing::show_text(&session, &uri, text).await;
+            Ok(json!({ "uri": uri }))
         }
         Command::Answer(params) => {
             let session = folders.of_question(&params.question_id)?;
@@ -573,6 +582,19 @@ async fn document_read(server: &Server, params: Value) -> Result<ReadResult> {
     let ReadParams { uri } = read(method::DOCUMENT_READ, params)?;
     let text = virtual_documents::read(&server.folders, &uri).await?;
     Ok(ReadResult { uri, text })
+}
+
+/// The editor has asked its user. Sent as a notification or as a request.
+async fn trust(server: &Server, params: Value) -> Result<TrustResult> {
+    let TrustParams { trusted, folder } = read(method::TRUST, params)?;
+    let sessions = match folder {
+        Some(folder) => vec![server.folders.named(Some(&folder))?],
+        None => server.folders.all(),
+    };
+    for session in sessions {
+        session.app.set_editors_trust(trusted);
+    }
+    Ok(TrustResult { trusted })
 }
 
 /// LSP 3.18: the same for clients that open documents of other schemes by themselves.

@@ -93,7 +93,14 @@ impl Server {
     fn open(&self, root: Root, greeting: &Greeting) -> Result<Arc<Session>> {
         let opened = (self.open_workspace)(Path::new(root.path()))
             .map_err(|why| error(ErrorKind::Storage, why))?;
-        if let Some(settings) = greeting.settings.clone() {
+        if let Some(mut settings) = greeting.settings.clone() {
+            // No setting: the user does not write it, the editor asks.
+            let trusted = settings
+                .as_object_mut()
+                .and_then(|said| said.remove("trusted"));
+            if let Some(trusted) = trusted.and_then(|said| said.as_bool()) {
+                opened.app.set_editors_trust(trusted);
+            }
             opened
                 .app
                 .set_editor_settings(EditorSettings::Initial(settings));

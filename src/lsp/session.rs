@@ -128,6 +128,7 @@ impl Session {
                 document,
             } => {
                 let version = document.map(|(_, version)| version);
+                let findings = self.not_shown_by_others(findings);
                 let mut shown = self.shown();
                 shown.diagnostics.set_findings(&path, findings, version);
                 self.refresh(&mut shown, &path);
@@ -140,6 +141,22 @@ impl Session {
                 tokio::spawn(async move { apply::apply(&session, order).await });
             }
         }
+    }
+
+    /// Without those that the user leaves to the editor's own language servers.
+    fn not_shown_by_others(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
+        if findings.is_empty() {
+            return findings;
+        }
+        let settings = self.app.settings(&serde_json::Value::Null).settings.gates;
+        let is_theirs = |name: &str| {
+            settings
+                .dedupe
+                .iter()
+                .any(|other| other.eq_ignore_ascii_case(name))
+        };
+        findings.retain(|finding| !is_theirs(finding.gate.as_str()) && !is_theirs(&finding.source));
+        findings
     }
 
     fn recorded(self: &Arc<Self>, run: &RunId, record: &Record) {

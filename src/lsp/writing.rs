@@ -229,6 +229,31 @@ async fn show(session: &Arc<Session>, file: &Path, what: &str) {
     });
 }
 
+/// Opens a document of ours in the editor; where it cannot, its text is a message.
+pub async fn show_text(session: &Arc<Session>, uri: &str, text: String) {
+    let (true, Some(uri)) = (session.client.show_document, places::parse_uri(uri)) else {
+        return session.say(MessageType::INFO, text);
+    };
+    let asked = session.editor.ask::<ShowDocument>(ShowDocumentParams {
+        uri,
+        external: Some(false),
+        take_focus: Some(true),
+        selection: None,
+    });
+    let session = Arc::clone(session);
+    tokio::spawn(async move {
+        let shown = match asked.reply().await {
+            Reply::Answered(value) => serde_json::from_value::<ShowDocumentResult>(value)
+                .is_ok_and(|result| result.success),
+            Reply::Unanswered | Reply::Refused(_) => false,
+            Reply::Gone => return,
+        };
+        if !shown {
+            session.say(MessageType::INFO, text);
+        }
+    });
+}
+
 enum Purpose {
     Answer(QuestionId),
     /// With what the prompt quotes.

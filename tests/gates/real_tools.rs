@@ -66,7 +66,7 @@ impl Project {
             .iter()
             .map(|path| RelPath::parse(path).unwrap())
             .collect();
-        let reports = gates.run(GateRequest { paths, tier }, || {}).await;
+        let reports = gates.run(GateRequest::new(paths, tier), || {}).await;
         assert_eq!(self.names(), before, "nothing is created in the project");
         reports
     }

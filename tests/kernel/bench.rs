@@ -533,6 +533,7 @@ pub fn reject(path: &str, line: u32, code: &str, message: &str) -> GateReport {
             hash: None,
             cell: None,
             line_text: "line".into(),
+            around: Vec::new(),
         }),
         severity: Severity::Error,
         code: Some(code.into()),

@@ -703,6 +703,7 @@ impl World {
             hash,
             cell: None,
             line_text: "foo".into(),
+            around: Vec::new(),
         };
         let fix = Fix {
             title: "mend it".into(),

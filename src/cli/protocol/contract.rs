@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::protocol::{
     self, capabilities, change, document, editor, error, method, models, question, run, settings,
-    task,
+    task, trust,
 };
 
 const REFERENCE: &str = "#/$defs/";
@@ -148,6 +148,9 @@ impl Contract {
                 "SettingsListParams",
                 "SettingsListResult",
             );
+            types.received::<trust::TrustParams>("TrustParams");
+            types.sent::<trust::TrustResult>("TrustResult");
+            request(method::TRUST, "TrustParams", "TrustResult");
         }
         {
             let mut notification = |name, params| {

@@ -73,7 +73,9 @@ fn open(
             let message = get("message").unwrap_or_default();
             let named = file.as_deref().and_then(|file| reading.locator.find(file));
             parsed.findings.push(Finding {
-                place: named.map(|named| checked(&named, &COLUMNS, span, &message)),
+                place: named.map(|named| {
+                    checked(&named, &reading.columns.unwrap_or(COLUMNS), span, &message)
+                }),
                 code: get("source")
                     .filter(|source| !source.is_empty())
                     .map(|source| source.rsplit('.').next().unwrap_or(&source).to_owned()),

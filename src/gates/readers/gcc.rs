@@ -387,7 +387,7 @@ pub fn gnu(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
     let stdout = plain(&output.stdout);
     let mut text = Text {
         reading,
-        columns: BYTES,
+        columns: reading.columns.unwrap_or(BYTES),
         bases: entered_folders(&stdout),
         bare: false,
     };

@@ -43,12 +43,10 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
     }
     let (events, json_failed, mut ran) = events(&output.stdout);
     let text = plain(&output.stdout);
-    let failed = if events {
-        json_failed
-    } else {
-        ran = text.contains("test result: ") || text.contains("\nrunning ");
-        blocks(&text)
-    };
+    // Documentation tests speak text whatever the others do.
+    let mut failed = json_failed;
+    failed.extend(blocks(&text));
+    ran |= text.contains("test result: ") || text.contains("\nrunning ");
     if events || ran {
         parsed.report = ReportState::Whole;
     }

@@ -3,8 +3,11 @@
 //! The same keys and the same meaning: several patterns match consecutive lines, the last one may loop. Expressions may
 //! look around, so they run with a step limit; a line that exceeds it does not match.
 
+use std::path::Path;
+
 use fancy_regex::{Captures, Regex, RegexBuilder};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::lines;
 use crate::gates::columns::Columns;
@@ -20,9 +23,10 @@ const STEP_LIMIT: usize = 200_000;
 const MAX_LINE: usize = 16 * 1024;
 
 /// One pattern, as it is declared.
-#[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Declared {
+    #[serde(deserialize_with = "crate::gates::settings::regexp")]
     pub regexp: String,
     /// `location` (the default) or `file`.
     #[serde(default)]
@@ -96,11 +100,7 @@ impl Matcher {
             return Err(PatternError::NoMessage(last.regexp.clone()));
         }
         for pattern in declared {
-            let regex = RegexBuilder::new(&from_javascript(&pattern.regexp))
-                .backtrack_limit(STEP_LIMIT)
-                .build()
-                .map_err(|error| PatternError::Regexp(pattern.regexp.clone(), error.to_string()))?;
-            patterns.push((regex, pattern.clone()));
+            patterns.push((compile(&pattern.regexp)?, pattern.clone()));
         }
         Ok(Self {
             patterns,
@@ -376,6 +376,98 @@ impl Parts {
     }
 }
 
+/// # Errors
+/// It is no regular expression.
+pub fn compile(regexp: &str) -> Result<Regex, PatternError> {
+    RegexBuilder::new(&from_javascript(regexp))
+        .backtrack_limit(STEP_LIMIT)
+        .build()
+        .map_err(|error| PatternError::Regexp(regexp.to_owned(), error.to_string()))
+}
+
+/// The patterns of a problem matcher that the tasks of VS Code in the workspace use under this name: the matcher's own name,
+/// its owner, or the label of its task.
+pub fn of_tasks(workspace: &Path, name: &str) -> Option<Vec<Declared>> {
+    let text = std::fs::read_to_string(workspace.join(".vscode/tasks.json")).ok()?;
+    let file: Value = serde_json::from_str(&without_comments(&text)).ok()?;
+    let tasks = file.get("tasks").and_then(Value::as_array);
+    let matchers_of = |holder: &Value| -> Vec<Value> {
+        match holder.get("problemMatcher") {
+            Some(Value::Array(all)) => all.clone(),
+            Some(one) => vec![one.clone()],
+            None => Vec::new(),
+        }
+    };
+    let labelled = tasks.into_iter().flatten().flat_map(|task| {
+        let label = task.get("label").or_else(|| task.get("taskName"));
+        let label = label.and_then(Value::as_str).unwrap_or_default();
+        let named = matchers_of(task).into_iter();
+        named.map(move |matcher| (label.to_owned(), matcher))
+    });
+    let top = matchers_of(&file)
+        .into_iter()
+        .map(|matcher| (String::new(), matcher));
+    let name = name.strip_prefix('$').unwrap_or(name);
+    labelled.chain(top).find_map(|(label, matcher)| {
+        let is_called = |key: &str| matcher.get(key).and_then(Value::as_str) == Some(name);
+        (label == name || is_called("name") || is_called("owner"))
+            .then(|| of_matcher(&matcher))
+            .flatten()
+    })
+}
+
+fn of_matcher(matcher: &Value) -> Option<Vec<Declared>> {
+    if let Some(name) = matcher.as_str() {
+        return Matcher::named(name);
+    }
+    match matcher.get("pattern").or_else(|| matcher.get("base"))? {
+        Value::String(name) => Matcher::named(name),
+        Value::Array(all) => all
+            .iter()
+            .map(|one| serde_json::from_value(one.clone()).ok())
+            .collect(),
+        one => Some(vec![serde_json::from_value(one.clone()).ok()?]),
+    }
+}
+
+/// JSON as editors write it for people: comments and commas before a closing bracket are taken out.
+fn without_comments(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    let mut in_text = false;
+    while let Some(c) = letters.next() {
+        match c {
+            '\\' if in_text => {
+                out.push(c);
+                out.extend(letters.next());
+                continue;
+            }
+            '"' => in_text = !in_text,
+            '/' if !in_text && letters.peek() == Some(&'/') => {
+                while letters.next_if(|c| *c != '\n').is_some() {}
+                continue;
+            }
+            '/' if !in_text && letters.peek() == Some(&'*') => {
+                letters.next();
+                let mut before = ' ';
+                for c in letters.by_ref() {
+                    if before == '*' && c == '/' {
+                        break;
+                    }
+                    before = c;
+                }
+                continue;
+            }
+            '}' | ']' if !in_text && out.trim_end().ends_with(',') => {
+                out.truncate(out.trim_end().len() - 1);
+            }
+            _ => {}
+        }
+        out.push(c);
+    }
+    out
+}
+
 /// JavaScript reads a dash after a class escape, as in `[\w-.]`, as a dash; here it has to be escaped.
 fn from_javascript(regexp: &str) -> String {
     let mut out = String::with_capacity(regexp.len() + 4);
@@ -426,6 +518,28 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput, matcher: &Matcher) -> Pa
 mod tests {
     use super::*;
     use crate::gates::columns::Unit;
+
+    #[test]
+    fn matchers_of_vs_codes_tasks_go_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join(".vscode")).unwrap();
+        let tasks = r#"{
+            // of the team
+            "version": "2.0.0",
+            "tasks": [{
+                "label": "house", "type": "shell", "command": "./lint // not a comment",
+                "problemMatcher": [{ "owner": "house-rules", /* here */
+                    "pattern": { "regexp": "^(.*):(\\d+) (.*)$", "file": 1, "line": 2, "message": 3, }, }],
+            }, { "label": "tsc", "problemMatcher": "$tsc" }],
+        }"#;
+        std::fs::write(folder.path().join(".vscode/tasks.json"), tasks).unwrap();
+        let columns = Columns::new(Unit::CodePoints);
+        for name in ["house", "$house-rules", "tsc"] {
+            let declared = of_tasks(folder.path(), name).unwrap_or_else(|| panic!("{name}"));
+            assert!(Matcher::new(&declared, columns).is_ok(), "{name}");
+        }
+        assert!(of_tasks(folder.path(), "other").is_none());
+    }
 
     #[test]
     fn mistakes_are_named() {

@@ -117,6 +117,13 @@ pub struct Dialect {
 
 /// Any producer's `rdjson`, or its lines.
 pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
+    if let Some(columns) = reading.columns {
+        let dialect = Dialect {
+            columns,
+            unsure: false,
+        };
+        return read_as(reading, &output.stdout, dialect);
+    }
     // Few producers count bytes, as the format asks for; those that were measured are known by name.
     let columns = match json::find::<Report>(&output.stdout) {
         Found::Whole(Report {

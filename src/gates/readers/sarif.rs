@@ -262,7 +262,7 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
     ];
     let mut cut_off = false;
     for stream in streams.into_iter().flatten() {
-        let parsed = read_log(reading, stream, None);
+        let parsed = read_log(reading, stream, reading.columns.map(Dialect::measured));
         match parsed.report {
             ReportState::Whole => return parsed,
             ReportState::CutOff => cut_off = true,

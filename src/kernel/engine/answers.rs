@@ -2,10 +2,11 @@
 
 use super::lifecycle::{cancel, end, waits_for};
 use super::thinking::{call_model, say};
-use super::{again, asking, calls, plan, render, spending, verify};
+use super::{again, asking, calls, plan, spending, verify};
 use crate::kernel::conversation::Block;
 use crate::kernel::event::RunOutcome;
 use crate::kernel::finding::Finding;
+use crate::kernel::finding::for_model;
 use crate::kernel::ids::QuestionId;
 use crate::kernel::question::{Answer, BlockerReason, QuestionKind, QuestionPlace};
 use crate::kernel::questions::{self, Draft, choice, offer, stop_offer};
@@ -98,7 +99,7 @@ fn on_rejected_answer(run: &mut Run, frame: &mut Frame<'_>, picked: &str, answer
                 Answer::Text { text } => format!("The user says: {text}"),
                 _ => "Your work is still rejected. Try another way.".to_owned(),
             };
-            let findings: String = run.new_findings().take(40).map(render::finding).collect();
+            let findings: String = run.new_findings().take(40).map(for_model::one).collect();
             run.words.push(Block::text(format!("{words}\n{findings}")));
             calls::advance(run, frame);
         }
@@ -132,7 +133,7 @@ pub fn ask_about_rejection(run: &mut Run, frame: &mut Frame<'_>, why: &str) {
             .iter()
             .take(40)
             .copied()
-            .map(render::finding)
+            .map(for_model::one)
             .collect::<String>(),
     );
     if findings.len() > 40 {

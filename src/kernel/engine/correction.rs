@@ -36,7 +36,7 @@ pub enum Next {
 
 /// Judges a verdict that is already part of the run's findings.
 pub fn judge(run: &mut Run, frame: &mut Frame<'_>, verdict: &Verdict, claim: Claim) -> Judged {
-    let told = render::verification(verdict, run.new_findings());
+    let told = render::verification(verdict, run.new_findings(), &run.rejected);
     let against: Vec<Finding> = run
         .new_findings()
         .filter(|finding| !plan::is_ahead(run, finding))

@@ -2,57 +2,9 @@
 
 use crate::kernel::conversation::ModelFailure;
 use crate::kernel::event::Verdict;
-use crate::kernel::finding::{Applicability, Finding, Severity};
+use crate::kernel::finding::for_model::findings_for_model;
+use crate::kernel::finding::{Finding, Fingerprint};
 use crate::kernel::tool::{PlanItemState, ToolUse};
-
-/// Findings a model is shown at most; the rest are counted.
-const SHOWN: usize = 40;
-
-/// `path:line:col: error code: message` with the line itself and the tool's safe repair.
-pub fn finding(finding: &Finding) -> String {
-    let severity = match finding.severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Information => "note",
-        Severity::Hint => "hint",
-    };
-    let code = finding
-        .code
-        .as_deref()
-        .map(|code| format!(" {code}"))
-        .unwrap_or_default();
-    let mut text = format!(
-        "{}: {severity}{code}: {}\n",
-        finding.at(),
-        finding.message.trim_end()
-    );
-    if let Some(line) = finding
-        .place
-        .as_ref()
-        .map(|place| place.line_text.trim_end())
-        .filter(|line| !line.is_empty())
-    {
-        text.push_str(&format!("    | {line}\n"));
-    }
-    for related in &finding.related {
-        let start = related.place.range.start;
-        text.push_str(&format!(
-            "    {}:{}:{}: {}\n",
-            related.place.file,
-            start.line + 1,
-            start.utf32 + 1,
-            related.message
-        ));
-    }
-    for fix in finding
-        .fixes
-        .iter()
-        .filter(|fix| fix.applicability == Applicability::Safe)
-    {
-        text.push_str(&format!("    fix: {}\n", fix.title));
-    }
-    text
-}
 
 /// One line for lists of a few.
 pub fn headline(finding: &Finding) -> String {
@@ -68,11 +20,14 @@ pub fn headline(finding: &Finding) -> String {
     )
 }
 
-/// The state of verification for the model: what is broken, what could not run.
-pub fn verification<'a>(verdict: &Verdict, findings: impl Iterator<Item = &'a Finding>) -> String {
+/// The state of verification for the model: what is broken beside what was `before`, what could not run.
+pub fn verification<'a>(
+    verdict: &Verdict,
+    findings: impl Iterator<Item = &'a Finding>,
+    before: &[Fingerprint],
+) -> String {
     let mut text = String::new();
-    let mut findings: Vec<&Finding> = findings.collect();
-    findings.sort_by_key(|finding| finding.severity);
+    let findings: Vec<&Finding> = findings.collect();
     if findings.is_empty() {
         if !verdict.passed.is_empty() {
             text.push_str(&format!(
@@ -85,12 +40,7 @@ pub fn verification<'a>(verdict: &Verdict, findings: impl Iterator<Item = &'a Fi
             "Verification: {} new finding(s). Your changes caused them:\n",
             findings.len()
         ));
-        for item in findings.iter().take(SHOWN) {
-            text.push_str(&finding(item));
-        }
-        if findings.len() > SHOWN {
-            text.push_str(&format!("... and {} more\n", findings.len() - SHOWN));
-        }
+        text.push_str(&findings_for_model(&findings, before));
     }
     for broken in &verdict.broken {
         text.push_str(&format!(

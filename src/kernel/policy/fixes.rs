@@ -98,6 +98,7 @@ mod tests {
             hash: Some(ContentHash::of(seen.as_bytes())),
             cell: None,
             line_text: String::new(),
+            around: Vec::new(),
         };
         let edit = |(start, end, text): &(u32, u32, &str)| FixEdit {
             place: place((*start, *end)),
