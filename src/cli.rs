@@ -43,7 +43,6 @@ pub use workspace::Open;
 /// The subcommands of the terminal.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Watch the main job happen on a sample project, with a scripted model and without network.
     Demo(demo::Arguments),
     Run(Box<run::RunArguments>),
     Batch(Box<batch::Arguments>),

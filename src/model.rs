@@ -92,7 +92,8 @@ pub struct Models {
     config: RwLock<Arc<ModelsConfig>>,
     clients: Clients,
     built_in: HashMap<String, String>,
-    scripts: Mutex<HashMap<String, Arc<Script>>>,
+    /// As each run found them: a script that is edited holds for the next run.
+    scripts: Mutex<HashMap<(RunId, String), Arc<Script>>>,
     cursors: Mutex<HashMap<(RunId, String), Cursor>>,
     replays: Mutex<HashMap<(RunId, String), Replay>>,
     calibrations: Mutex<HashMap<String, Calibration>>,
@@ -191,7 +192,7 @@ impl Models {
         mut progress: impl FnMut(Progress) + Send,
     ) -> Result<ModelTurn, ModelFailure> {
         if let Some(name) = request.model.strip_prefix("scripted:") {
-            let script = self.script(name)?;
+            let script = self.script_of(run, name)?;
             let planned = self.plan(run, &script, &request, tools)?;
             return script::play(&planned, &Clocks::REMOTE, &mut progress).await;
         }
@@ -394,19 +395,17 @@ impl Models {
     pub fn finish(&self, run: &RunId) -> Result<(), String> {
         locked(&self.replays).retain(|(of_run, _), _| of_run != run);
         let mut cursors = locked(&self.cursors);
-        let scripts = locked(&self.scripts);
+        let mut scripts = locked(&self.scripts);
         let mut left = Vec::new();
-        cursors.retain(|(of_run, name), cursor| {
-            if of_run != run {
+        cursors.retain(|place, cursor| {
+            if place.0 != *run {
                 return true;
             }
-            left.extend(
-                scripts
-                    .get(name)
-                    .and_then(|script| cursor.finish(script).err()),
-            );
+            let script = scripts.get(place);
+            left.extend(script.and_then(|script| cursor.finish(script).err()));
             false
         });
+        scripts.retain(|(of_run, _), _| of_run != run);
         if left.is_empty() {
             Ok(())
         } else {
@@ -427,19 +426,22 @@ impl Models {
             .next(script, request, tools)
     }
 
-    fn script(&self, name: &str) -> Result<Arc<Script>, ModelFailure> {
-        if let Some(script) = locked(&self.scripts).get(name) {
+    fn script_of(&self, run: &RunId, name: &str) -> Result<Arc<Script>, ModelFailure> {
+        let place = (run.clone(), name.to_owned());
+        if let Some(script) = locked(&self.scripts).get(&place) {
             return Ok(Arc::clone(script));
         }
+        let script = Arc::new(self.script(name)?);
+        locked(&self.scripts).insert(place, Arc::clone(&script));
+        Ok(script)
+    }
+
+    fn script(&self, name: &str) -> Result<Script, ModelFailure> {
         let text = match self.built_in.get(name) {
             Some(text) => text.clone(),
             None => self.read("script", name)?,
         };
-        let script = Script::parse(name, &text)
-            .map_err(|error| failure("script.format", &error.to_string()))?;
-        let script = Arc::new(script);
-        locked(&self.scripts).insert(name.to_owned(), Arc::clone(&script));
-        Ok(script)
+        Script::parse(name, &text).map_err(|error| failure("script.format", &error.to_string()))
     }
 
     fn replayed(&self, run: &RunId, name: &str) -> Result<ModelTurn, ModelFailure> {

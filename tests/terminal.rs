@@ -597,8 +597,8 @@ fn a_file_or_a_hunk_is_taken_back_alone_and_what_was_edited_since_is_left() {
         ),
         (&["revert", "last", "../x"], 1, "outside the workspace"),
         (&["revert", "last", "--step", "7"], 1, "numbers them"),
-        (&["revert", "nope"], 1, "there is no run `nope`"),
-        (&["diff", "nope"], 1, "there is no run `nope`"),
+        (&["revert", "nope"], 1, "whose id begins with `nope`"),
+        (&["diff", "nope"], 1, "whose id begins with `nope`"),
     ];
     for (arguments, code, why) in rows {
         let ended = workspace.outrigger(arguments);
