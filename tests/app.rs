@@ -281,7 +281,7 @@ async fn an_open_document_is_changed_by_its_editor() {
     let mut fixture = Fixture::new(&script(&[
         r#"{"emit":[{"tool":"read","id":"c1","args":{"path":"a.txt"}}]}"#,
         r#"{"expect":{"last":{"role":"tool","id":"c1","contains":["unsaved"]}},"emit":[{"tool":"edit","id":"c2","args":{"path":"a.txt","edits":[{"old":"two","new":"ZWEI"}]}}]}"#,
-        r#"{"emit":[{"text":"Done."}]}"#,
+        r#"{"emit":[{"text":"Done as asked."}]}"#,
     ]));
     fixture.put("a.txt", "one\ntwo\n");
     let opened = DocumentNews::Opened {
@@ -355,7 +355,7 @@ async fn unsaved_text_over_a_newer_file_is_asked_about() {
     let mut fixture = Fixture::new(&script(&[
         r#"{"emit":[{"tool":"read","id":"c1","args":{"path":"a.txt"}}]}"#,
         r#"{"emit":[{"tool":"edit","id":"c2","args":{"path":"a.txt","edits":[{"old":"two","new":"TWO"}]}}]}"#,
-        r#"{"emit":[{"text":"Done."}]}"#,
+        r#"{"emit":[{"text":"Done as asked."}]}"#,
     ]));
     fixture.put("a.txt", "one\ntwo\nthree\nnine\n");
     let opened = DocumentNews::Opened {

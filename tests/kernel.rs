@@ -8,6 +8,7 @@
 
 mod kernel {
     pub mod bench;
+    mod done;
     mod plans;
 }
 
@@ -89,7 +90,7 @@ fn a_new_file_is_written_once_the_baseline_is_known_then_verified() {
         0,
         "a fixed finding is cleared"
     );
-    bench.reply(reply("Done."));
+    bench.reply(reply("Done as asked."));
     bench.gates(vec![reject("", 0, "", "")]);
     let (outcome, summary) = bench.ended();
     assert_eq!(
@@ -109,7 +110,7 @@ fn what_was_broken_before_is_not_the_runs_fault() {
     bench.written();
     bench.gates(vec![reject("old.rs", 9, "E1", "old")]);
     assert!(bench.published("old.rs").is_none());
-    bench.reply(reply("Done."));
+    bench.reply(reply("Done as asked."));
     bench.gates(vec![reject("old.rs", 9, "E1", "old")]);
     assert_eq!(bench.ended().0, RunOutcome::Succeeded);
 }
@@ -412,7 +413,7 @@ fn endings_rejected_for_the_very_same_are_a_blocker_with_the_findings() {
     bench.written();
     bench.gates(vec![reject("a.rs", 0, "E1", "bad")]);
     for words in ["Attempt 1", "Attempt 2", "Take another way", ""] {
-        bench.reply(reply("Done."));
+        bench.reply(reply("Done as asked."));
         bench.gates(vec![reject("a.rs", 0, "E1", "bad")]);
         if !words.is_empty() {
             let told = format!("{:?}", bench.request().messages.last());
@@ -632,7 +633,7 @@ fn a_final_round_is_asked_for_all_changed_files() {
     bench.inspected(absent());
     bench.written();
     bench.gates(Vec::new());
-    bench.reply(reply("Done."));
+    bench.reply(reply("Done as asked."));
     assert!(bench.said(|effect| matches!(effect, Effect::RunGates { why: GateRound::Final, paths, .. } if paths.len() == 1)));
     bench.gates(Vec::new());
     let (outcome, summary) = bench.ended();

@@ -263,7 +263,7 @@ fn an_empty_answer_gets_one_hint_that_is_not_in_the_history() {
     let provider = Provider::start(vec![
         Answer::chat(&[], "stop"),
         Answer::call("c1", "write", r#"{"path":"a.txt","content":"x\n"}"#),
-        Answer::text("Done."),
+        Answer::text("Done as asked."),
     ]);
     let mut job = Job::new(&provider, "");
     let run = job.start();
@@ -385,7 +385,7 @@ fn what_no_wait_mends_is_a_blocker_at_once_and_never_a_success() {
 fn a_run_says_what_it_cost_and_how_much_came_from_the_cache() {
     let provider = Provider::start(vec![
         Answer::call("c1", "write", r#"{"path":"a.txt","content":"x\n"}"#),
-        Answer::text("Done."),
+        Answer::text("Done as asked."),
     ]);
     let mut job = Job::new(&provider, "");
     let run = job.start();
@@ -420,7 +420,7 @@ fn a_budget_of_money_is_read_before_each_call_and_can_be_raised() {
     for (limit, about) in [("cost", "for this run"), ("dayCost", "for this day")] {
         let provider = Provider::start(vec![
             Answer::call("c1", "write", r#"{"path":"a.txt","content":"x\n"}"#),
-            Answer::text("Done."),
+            Answer::text("Done as asked."),
         ]);
         // A call costs 0.0024 dollars.
         let mut job = Job::new(&provider, &format!("budget.{limit} = 0.002"));
@@ -447,7 +447,10 @@ fn a_key_of_the_editor_goes_into_the_header_and_nowhere_else() {
         &format!("Incorrect API key provided: {KEY}"),
         "invalid_api_key",
     );
-    let provider = Provider::start(vec![Answer::error(401, &refused), Answer::text("Done.")]);
+    let provider = Provider::start(vec![
+        Answer::error(401, &refused),
+        Answer::text("Done as asked."),
+    ]);
     let mut job = Job::new(&provider, "");
     let given = json!({"provider": "test", "key": KEY});
     let held = job.editor.request("outrigger/models/key", given);
@@ -499,7 +502,7 @@ fn walk(folder: &std::path::Path) -> Box<dyn Iterator<Item = std::path::PathBuf>
 
 #[test]
 fn a_workspace_says_nothing_about_where_keys_are_sent() {
-    let provider = Provider::start(vec![Answer::text("Done.")]);
+    let provider = Provider::start(vec![Answer::text("Done as asked.")]);
     let elsewhere = Provider::start(vec![Answer::text("Got your key.")]);
     let mut job = Job::new(&provider, "");
     let evil = format!("[providers.test]\nbaseUrl = \"{}\"\n", elsewhere.base_url);

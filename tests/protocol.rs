@@ -294,6 +294,8 @@ fn command(value: &Value) -> Result<Value, String> {
         Some("outrigger.cancel") => through::<run::CancelParams>(argument),
         Some("outrigger.resume") => through::<run::ResumeParams>(argument),
         Some("outrigger.revert") => through::<change::RevertParams>(argument),
+        Some("outrigger.addTask") => through::<task::AddParams>(argument),
+        Some("outrigger.startTask") => through::<task::StartParams>(argument),
         // Of a question, of a passage, of nothing: no method takes these alone.
         Some("outrigger.writeAnswer" | "outrigger.writePrompt" | "outrigger.questions") => {
             Ok(argument.clone())

@@ -239,6 +239,20 @@ impl Performer {
                 move || finished(workspace.list(&list, &overlay)),
                 panicked,
             ),
+            ToolUse::Glob(find) => self.start_blocking(
+                run,
+                move || finished(workspace.list(&find.into(), &overlay)),
+                panicked,
+            ),
+            ToolUse::Diagnostics(wanted) => {
+                // What our own gates found the kernel knows.
+                let output = ToolOutput {
+                    text: self.app.view().problems_of(wanted.path.as_ref()),
+                    is_error: false,
+                    seen: None,
+                };
+                self.app.fact(run.clone(), finished(output));
+            }
             ToolUse::Search(search) => self.start_blocking(
                 run,
                 move || finished(workspace.search(&search, &overlay)),
@@ -275,6 +289,8 @@ impl Performer {
             | ToolUse::Move(_)
             | ToolUse::Ask(_)
             | ToolUse::Plan(_)
+            | ToolUse::Check(_)
+            | ToolUse::Finish(_)
             | ToolUse::ProposePlan(_) => {
                 let output = ToolOutput {
                     text: "this tool is not performed here".to_owned(),
@@ -417,7 +433,7 @@ impl Performer {
         let tier = match why {
             GateRound::Baseline => Tier::Baseline,
             GateRound::Change => Tier::AfterChange,
-            GateRound::Final => Tier::Final,
+            GateRound::Final | GateRound::Asked => Tier::Final,
         };
         let future = async move {
             let loaded = app.settings(&serde_json::Value::Null);

@@ -308,6 +308,7 @@ impl View {
                     Steer::Message { text } => clean(text).into_owned(),
                     Steer::Pause => "paused".to_owned(),
                     Steer::GoOn => "goes on".to_owned(),
+                    Steer::SkipStep => "skips the present step".to_owned(),
                     Steer::Model { model } => format!("from now on by {}", clean(model)),
                 };
                 let by = styled(DIM, format!("({})", clean(by)));
@@ -422,6 +423,7 @@ fn verdict_entry(why: GateRound, verdict: &Verdict, findings: &[Finding]) -> Opt
         GateRound::Baseline => "baseline",
         GateRound::Change => "check",
         GateRound::Final => "final",
+        GateRound::Asked => "asked",
     };
     let mut text = String::new();
     if !verdict.passed.is_empty() {
@@ -447,7 +449,7 @@ fn verdict_entry(why: GateRound, verdict: &Verdict, findings: &[Finding]) -> Opt
             GateRound::Baseline => {
                 format!("{gates} already fails, {} findings\n", verdict.old_findings)
             }
-            GateRound::Change | GateRound::Final => {
+            GateRound::Change | GateRound::Final | GateRound::Asked => {
                 format!("{} {gates} rejects it\n", styled(BAD, "✗"))
             }
         });

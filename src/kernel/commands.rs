@@ -1,7 +1,7 @@
 //! What clients may ask for: granted as facts, or refused with words for people.
 
 use super::effect::{Effect, Refusal, RefusalKind, Reply};
-use super::event::RunEvent;
+use super::event::{RunEvent, Steer};
 use super::ids::{RequestId, RunId};
 use super::input::Command;
 use super::questions;
@@ -102,6 +102,12 @@ fn grant(state: &State, command: &Command) -> Result<Granted, Refusal> {
                 return Err(Refusal {
                     kind: RefusalKind::RunOver,
                     message,
+                });
+            }
+            if *steer == Steer::SkipStep && run.course.step().is_none() {
+                return Err(Refusal {
+                    kind: RefusalKind::InvalidParams,
+                    message: format!("run {id} has no step now that could be skipped"),
                 });
             }
             let event = RunEvent::Steered {

@@ -170,6 +170,8 @@ pub enum Steer {
     /// Nothing new is begun until the run goes on.
     Pause,
     GoOn,
+    /// The present step of the plan is skipped, at the next safe point.
+    SkipStep,
     /// Another model does the rest.
     Model {
         model: String,
@@ -249,6 +251,8 @@ pub enum GateRound {
     Change,
     /// Before the run may succeed.
     Final,
+    /// The agent wants to know.
+    Asked,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

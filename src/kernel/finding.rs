@@ -296,7 +296,7 @@ pub enum Outcome {
 pub struct GateReport {
     pub gate: GateId,
     pub outcome: Outcome,
-    /// Some requested files could not be checked, although the findings are valid.
+    /// Some of what was asked could not be checked, although the findings are valid: the gate stopped at one of them.
     #[serde(default)]
     pub partial: bool,
     pub findings: Vec<Finding>,

@@ -8,6 +8,7 @@ pub mod fixes;
 pub mod ladder;
 pub mod lease;
 pub mod loops;
+pub mod pace;
 pub mod recovery;
 pub mod relevance;
 pub mod stall;

@@ -96,6 +96,8 @@ pub enum BlockerReason {
     Stall,
     /// The same call with the same result, again and again.
     Circles,
+    /// Many turns in which no file was changed and no finding mended.
+    NoProgress,
     /// The model made no plan that can be followed.
     Plan,
 }

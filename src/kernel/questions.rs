@@ -19,6 +19,7 @@ pub mod choice {
     pub const CHECK_AGAIN: &str = "checkAgain";
     pub const GIVE_UP: &str = "giveUp";
     pub const RAISE: &str = "raise";
+    pub const FINISH: &str = "finishNow";
     pub const ALLOW: &str = "allow";
     pub const ALLOW_RUN: &str = "allowForRun";
     pub const REJECT: &str = "reject";

@@ -331,6 +331,16 @@ pub struct Run {
     /// Words of the user and of ours that the model is told after the present results.
     pub words: Vec<Block>,
     pub paused: bool,
+    /// The present step is to be skipped at the next safe point.
+    pub skip_step: bool,
+    /// The user ends it with what there is: the model is not asked again.
+    pub finishing: bool,
+    /// The model changed nothing and was asked why.
+    pub asked_for_a_reason: bool,
+    /// The turn in which the run last got somewhere: a file changed, a finding mended.
+    pub progress_at: u32,
+    /// What the files it changed have been so far.
+    pub had: BTreeSet<(RelPath, ContentHash)>,
     /// What a pause holds back.
     pub held: Option<Held>,
     /// The last sign of life. Of this process, so not restored from a transcript.
@@ -388,6 +398,8 @@ pub enum RunQuestion {
     Budget,
     Stall,
     Circles,
+    /// Many turns, and nothing came of them.
+    NoProgress,
     /// May this plan be followed?
     PlanReview,
     /// The model made no plan that can be followed.
@@ -453,6 +465,11 @@ impl Run {
             stopping: None,
             words: Vec::new(),
             paused: false,
+            skip_step: false,
+            finishing: false,
+            asked_for_a_reason: false,
+            progress_at: 0,
+            had: BTreeSet::new(),
             held: None,
             last_life: at,
             stalls: 0,

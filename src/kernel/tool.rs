@@ -1,5 +1,9 @@
 //! The tools a model may call, as typed data. Each struct is also the tool's JSON Schema: field docs are what the model reads.
 
+mod work;
+
+pub use work::{CheckWork, FindFiles, FinishTask, ReadDiagnostics};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -261,6 +265,10 @@ pub enum ToolUse {
     Ask(AskUser),
     Plan(UpdatePlan),
     ProposePlan(ProposePlan),
+    Glob(FindFiles),
+    Check(CheckWork),
+    Diagnostics(ReadDiagnostics),
+    Finish(FinishTask),
 }
 
 /// What a performed tool (read, list, search, command) came to.

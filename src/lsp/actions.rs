@@ -1,5 +1,7 @@
 //! Code actions: answers to questions, fixes that tools offer, and "let a run fix this". Decides what is offered where.
 
+mod tasks;
+
 use lsp_types::{
     CodeAction, CodeActionContext, CodeActionKind, CodeActionOrCommand, Command, Diagnostic, Range,
     TextEdit,
@@ -62,6 +64,9 @@ pub fn offer(situation: &Situation<'_>) -> Vec<CodeActionOrCommand> {
     }
     if wants(situation.context, &CodeActionKind::REFACTOR_REWRITE) {
         actions.extend(run_to_change(situation));
+    }
+    if wants(situation.context, &CodeActionKind::REFACTOR) {
+        actions.extend(tasks::of_comment(situation));
     }
     actions
         .into_iter()
@@ -443,6 +448,26 @@ mod tests {
         let old_client = offered(TEXT, 0, none, false);
         assert_eq!(titles(&old_client), answers);
         assert_eq!(old_client[0]["command"], "outrigger.answer");
+    }
+
+    #[test]
+    fn a_comment_that_asks_for_something_is_done_or_kept() {
+        let none = json!({"diagnostics": []});
+        let actions = offered("x = 1  # TODO(ada): größer\n", 0, none, true);
+        let ours: Vec<&Value> = actions
+            .iter()
+            .filter(|action| action["kind"] == "refactor")
+            .collect();
+        assert_eq!(ours.len(), 2, "{actions:#?}");
+        assert_eq!(ours[0]["title"], "Do with Outrigger: größer");
+        assert_eq!(ours[1]["title"], "Keep as a task: größer");
+        assert_eq!(
+            ours[1]["command"]["arguments"],
+            json!([{"folder": "file:///w", "origin": {"type": "todo", "path": "a.rs", "line": 1, "text": "größer"}}])
+        );
+        let fixes = json!({"diagnostics": [], "only": ["quickfix"]});
+        let fixes = offered("# TODO: größer\n", 0, fixes, true);
+        assert!(fixes.iter().all(|action| action["kind"] != "refactor"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::kernel::path::RelPath;
 use crate::protocol::change::RevertParams;
 use crate::protocol::question::AnswerParams;
 use crate::protocol::run::StartParams;
+use crate::protocol::task::{self, AddParams};
 
 pub const RUN: &str = "outrigger.run";
 pub const CANCEL: &str = "outrigger.cancel";
@@ -20,6 +21,10 @@ pub const ANSWER: &str = "outrigger.answer";
 /// Says what is open, and where it can be answered.
 pub const QUESTIONS: &str = "outrigger.questions";
 pub const REVERT: &str = "outrigger.revert";
+/// Makes a task, as `outrigger/task/add` does.
+pub const ADD_TASK: &str = "outrigger.addTask";
+/// Starts a run of a task, as `outrigger/task/start` does.
+pub const START_TASK: &str = "outrigger.startTask";
 /// Opens a document in which an answer is written; saving it answers.
 pub const WRITE_ANSWER: &str = "outrigger.writeAnswer";
 /// Opens a document in which the prompt of a run is written; saving it starts the run.
@@ -28,13 +33,15 @@ pub const WRITE_PROMPT: &str = "outrigger.writePrompt";
 /// Opens what a gate said in its own words.
 pub const SHOW_GATE: &str = "outrigger.showGate";
 
-pub const NAMES: [&str; 9] = [
+pub const NAMES: [&str; 11] = [
     RUN,
     CANCEL,
     RESUME,
     ANSWER,
     QUESTIONS,
     REVERT,
+    ADD_TASK,
+    START_TASK,
     WRITE_ANSWER,
     WRITE_PROMPT,
     SHOW_GATE,
@@ -57,6 +64,8 @@ pub enum Command {
     Questions,
     /// `None`: all of the run that ended last.
     Revert(Option<RevertParams>),
+    AddTask(AddParams),
+    StartTask(task::StartParams),
     WriteAnswer(QuestionId),
     /// `None`: a prompt about nothing in particular.
     WritePrompt(Option<Passage>),
@@ -98,6 +107,16 @@ pub fn read(name: &str, mut arguments: Vec<Value>) -> Result<Command, String> {
         ANSWER => read_answer(arguments),
         QUESTIONS => Ok(Command::Questions),
         REVERT => read_revert(arguments),
+        ADD_TASK => match first(arguments) {
+            Value::String(words) => read_object(ADD_TASK, json!({ "description": words })),
+            params => read_object(ADD_TASK, params),
+        }
+        .map(Command::AddTask),
+        START_TASK => match first(arguments) {
+            Value::String(id) => read_object(START_TASK, json!({ "taskId": id })),
+            params => read_object(START_TASK, params),
+        }
+        .map(Command::StartTask),
         WRITE_ANSWER => read_write_answer(&arguments),
         WRITE_PROMPT => match first(arguments) {
             Value::Null => Ok(Command::WritePrompt(None)),
@@ -232,6 +251,18 @@ mod tests {
                 WRITE_ANSWER,
                 json!(["r.q1"]),
                 Command::WriteAnswer(QuestionId::new("r.q1")),
+            ),
+            (
+                ADD_TASK,
+                json!(["größer"]),
+                Command::AddTask(
+                    serde_json::from_value(json!({ "description": "größer" })).unwrap(),
+                ),
+            ),
+            (
+                START_TASK,
+                json!(["t1"]),
+                Command::StartTask(serde_json::from_value(json!({ "taskId": "t1" })).unwrap()),
             ),
             (QUESTIONS, json!([]), Command::Questions),
             (WRITE_PROMPT, json!([]), Command::WritePrompt(None)),

@@ -112,7 +112,7 @@ async fn run_steer(server: &Server, params: Value) -> Result<SteerResult> {
     let words = match &steer {
         Steer::Message { text } => Some(("the message", text)),
         Steer::Model { model } => Some(("the model's name", model)),
-        Steer::Pause | Steer::GoOn => None,
+        Steer::Pause | Steer::GoOn | Steer::SkipStep => None,
     };
     if let Some((what, _)) = words.filter(|(_, words)| words.trim().is_empty()) {
         return Err(error(ErrorKind::InvalidParams, format!("{what} is empty")));
@@ -259,6 +259,27 @@ pub async fn execute(folders: &Folders, command: Command) -> Result<Value> {
                 session.say(MessageType::INFO, text);
             }
             Ok(json!(listed))
+        }
+        Command::AddTask(params) => {
+            let session = folders.named(params.folder.as_deref())?;
+            let task = tasks::add_one(&session, params).await?;
+            if !session.client.offer.events {
+                let text = format!(
+                    "Outrigger: task {} is kept: {} (start it with the command {} \"{}\")",
+                    task.id,
+                    task.title,
+                    super::commands::START_TASK,
+                    task.id
+                );
+                session.say(MessageType::INFO, text);
+            }
+            Ok(json!({ "task": task }))
+        }
+        Command::StartTask(params) => {
+            let session = folders.named(params.folder.as_deref())?;
+            tasks::start_one(&session, params)
+                .await
+                .map(|result| json!(result))
         }
         Command::WriteAnswer(question) => {
             let session = folders.of_question(&question)?;

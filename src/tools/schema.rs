@@ -6,8 +6,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::kernel::tool::{
-    AskUser, DeleteFile, EditFile, EditFiles, ListFiles, MoveFile, ProposePlan, ReadFile,
-    RunCommand, SearchFiles, ToolUse, UpdatePlan, WriteFile,
+    AskUser, CheckWork, DeleteFile, EditFile, EditFiles, FindFiles, FinishTask, ListFiles,
+    MoveFile, ProposePlan, ReadDiagnostics, ReadFile, RunCommand, SearchFiles, ToolUse, UpdatePlan,
+    WriteFile,
 };
 
 /// A tool as it is offered to the model.
@@ -27,7 +28,7 @@ struct Tool {
     read: fn(Value) -> Result<ToolUse, String>,
 }
 
-const TOOLS: [Tool; 12] = [
+const TOOLS: [Tool; 16] = [
     tool::<ReadFile>("read", |value| from_value(value).map(ToolUse::Read)),
     tool::<WriteFile>("write", |value| from_value(value).map(ToolUse::Write)),
     tool::<EditFile>("edit", |value| from_value(value).map(ToolUse::Edit)),
@@ -41,6 +42,12 @@ const TOOLS: [Tool; 12] = [
     tool::<RunCommand>("command", |value| from_value(value).map(ToolUse::Command)),
     tool::<AskUser>("ask", |value| from_value(value).map(ToolUse::Ask)),
     tool::<UpdatePlan>("plan", |value| from_value(value).map(ToolUse::Plan)),
+    tool::<FindFiles>("glob", |value| from_value(value).map(ToolUse::Glob)),
+    tool::<CheckWork>("check", |value| from_value(value).map(ToolUse::Check)),
+    tool::<ReadDiagnostics>("diagnostics", |value| {
+        from_value(value).map(ToolUse::Diagnostics)
+    }),
+    tool::<FinishTask>("finish", |value| from_value(value).map(ToolUse::Finish)),
     tool::<ProposePlan>("propose_plan", |value| {
         from_value(value).map(ToolUse::ProposePlan)
     }),

@@ -1,7 +1,7 @@
 //! The plan engine: a plan that is checked and shown, then its steps, each verified before the next.
 
 use outrigger::kernel::effect::Effect;
-use outrigger::kernel::event::{CommandPolicy, Engine, ReviewPolicy, RunEvent, RunOutcome};
+use outrigger::kernel::event::{CommandPolicy, Engine, ReviewPolicy, RunEvent, RunOutcome, Steer};
 use outrigger::kernel::plan::StepKind;
 use outrigger::kernel::question::{Answer, QuestionKind};
 use outrigger::kernel::run::RunStatus;
@@ -457,4 +457,21 @@ fn a_run_that_does_not_use_a_plan_is_told_to_make_one_when_corrections_fail() {
             if next.contains("new plan 1 of 2") && files[0].as_str() == "a.rs")
     };
     assert!(bench.said(failed));
+}
+
+#[test]
+fn a_step_is_skipped_when_the_user_says_so_and_the_next_one_is_not() {
+    let mut bench = planning(ReviewPolicy::Never);
+    bench.reply(call(
+        "propose_plan",
+        &proposal("create a.rs\ncreate b.rs\ncreate c.rs"),
+    ));
+    bench.targets(&[]);
+    bench.steer(Steer::SkipStep).expect("taken");
+    bench.reply(call("list", "{}"));
+    assert_eq!(states(&bench), [Skipped, InProgress, Pending]);
+    assert!(!bench.run().skip_step);
+    change(&mut bench, "b.rs", None, &[]);
+    bench.reply(reply("b.rs is there."));
+    assert_eq!(states(&bench), [Skipped, Done, InProgress]);
 }

@@ -20,8 +20,8 @@ fn two_folders() -> (Job, tempfile::TempDir) {
 #[test]
 fn each_folder_has_its_own_runs_and_nothing_ambiguous_is_guessed() {
     let (mut job, place) = two_folders();
-    let turns = overwrite(shown("\"kept\"", done("Done.")));
-    let model = job.model(&[turns[0].clone(), done("Done.")]);
+    let turns = overwrite(shown("\"kept\"", done("Done as asked.")));
+    let model = job.model(&[turns[0].clone(), done("Done as asked.")]);
     let start = |folder: Value| {
         let mut params = json!({"prompt": "do it", "model": model});
         if !folder.is_null() {
@@ -113,7 +113,7 @@ fn folders_come_and_go() {
         .notify("workspace/didChangeWorkspaceFolders", change);
     let turns = [
         tool("c1", "write", json!({"path": "neu.txt", "content": "漢\n"})),
-        done("Done."),
+        done("Done as asked."),
     ];
     job.start(&turns);
     assert_eq!(job.end_of_run()["outcome"], "succeeded");
@@ -129,7 +129,7 @@ fn the_sides_of_an_overwrite_are_documents_of_the_protocol() {
     );
     editor.finish();
     let mut job = Job::new(knowing(), &[("a.txt", "old\n")]);
-    job.start(&overwrite(done("Done.")));
+    job.start(&overwrite(done("Done as asked.")));
     let opened = job
         .editor
         .notification("outrigger/question/opened", |_| true);
@@ -174,7 +174,7 @@ fn what_is_deleted_or_renamed_outside_shows_nothing_any_more() {
         tool("c1", "read", json!({"path": "src/teil.rs"})),
         tool("c2", "edit", edit),
         tool("c3", "ask", json!({"question": "And now?", "choices": []})),
-        done("Done."),
+        done("Done as asked."),
     ]);
     let opened = job
         .editor

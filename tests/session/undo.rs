@@ -28,7 +28,7 @@ fn turns() -> [Value; 4] {
             "write",
             json!({"path": "sub/é.txt", "content": "new\n"}),
         ),
-        done("Done."),
+        done("Done as asked."),
     ]
 }
 

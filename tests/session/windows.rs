@@ -18,7 +18,10 @@ fn window(lasting: &Lasting) -> Editor {
 /// The turns of a run that asks, and is done with the answer.
 fn asking(answer: &str) -> [Value; 2] {
     let args = json!({"question": "Which port é?", "choices": ["80", "8080"]});
-    [tool("c1", "ask", args), shown(answer, done("Done."))]
+    [
+        tool("c1", "ask", args),
+        shown(answer, done("Done as asked.")),
+    ]
 }
 
 fn start(window: &mut Editor, model: &str) -> String {

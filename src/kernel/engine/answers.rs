@@ -43,6 +43,7 @@ fn on_run_answer(run: &mut Run, frame: &mut Frame<'_>, about: RunQuestion, answe
             RunQuestion::Budget => "given up: the budget is used up",
             RunQuestion::Stall => "given up: the run had stalled",
             RunQuestion::Circles => "given up: the agent went in circles",
+            RunQuestion::NoProgress => "given up: the agent got nowhere",
             RunQuestion::PlanReview => "given up: the plan was not wanted",
             RunQuestion::NoPlan => "given up: the model made no plan that can be followed",
         };
@@ -50,6 +51,7 @@ fn on_run_answer(run: &mut Run, frame: &mut Frame<'_>, about: RunQuestion, answe
         return;
     }
     match about {
+        RunQuestion::Budget if picked == choice::FINISH => spending::finish_now(run, frame),
         RunQuestion::Budget => {
             spending::raise(run, frame, &answer);
             call_model(run, frame);
@@ -68,6 +70,14 @@ fn on_run_answer(run: &mut Run, frame: &mut Frame<'_>, about: RunQuestion, answe
             }
             let what = run.stall_detail.take().unwrap_or_default();
             again::after_stall(run, frame, &what);
+        }
+        RunQuestion::NoProgress => {
+            run.progress_at = run.iterations;
+            if let Answer::Text { text } = answer {
+                run.words
+                    .push(Block::text(format!("The user says: {text}")));
+            }
+            call_model(run, frame);
         }
         RunQuestion::Circles => {
             let words = match answer {

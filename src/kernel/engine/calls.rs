@@ -1,7 +1,7 @@
 //! Tool calls, one after the other. Every call of the model gets exactly one result, in order.
 
 use super::lifecycle::waits_for;
-use super::{asking, changes, plan, prompt, render, sets, thinking};
+use super::{asking, changes, plan, prompt, react, render, sets, thinking, verify};
 use crate::kernel::conversation::Block;
 use crate::kernel::course::DirectResult;
 use crate::kernel::effect::Effect;
@@ -14,7 +14,16 @@ use crate::kernel::tool::{PlanItem, PlanLine, ToolOutput, ToolUse};
 
 /// Takes the next calls until one has to be waited for; after the last one the model gets the results.
 pub fn advance(run: &mut Run, frame: &mut Frame<'_>) {
-    while run.current.is_none() && run.run_question.is_none() && run.ended.is_none() {
+    while run.current.is_none()
+        && run.run_question.is_none()
+        && run.ended.is_none()
+        && !verify::is_final(run)
+    {
+        if std::mem::take(&mut run.skip_step) && run.course.step().is_some() {
+            run.course.direct = None;
+            drop_queue(run, frame, "The user skips this step.");
+            return plan::skip(run, frame, "skipped by you");
+        }
         if std::mem::take(&mut run.stuck) {
             return asking::about_circles(run, frame);
         }
@@ -87,7 +96,13 @@ fn start(run: &mut Run, frame: &mut Frame<'_>, call: ReadCall) {
             complete(run, frame, &call, "The plan is noted.".to_owned());
         }
         ToolUse::ProposePlan(proposed) => plan::on_proposed(run, frame, call, &proposed),
-        ToolUse::Read(_) | ToolUse::List(_) | ToolUse::Search(_) => perform(run, frame, call, tool),
+        ToolUse::Read(_)
+        | ToolUse::List(_)
+        | ToolUse::Glob(_)
+        | ToolUse::Search(_)
+        | ToolUse::Diagnostics(_) => perform(run, frame, call, tool),
+        ToolUse::Check(check) => verify::asked(run, frame, call, check.paths),
+        ToolUse::Finish(finish) => react::on_finish(run, frame, &call, &finish),
         ToolUse::Command(command) => match (run.spec.policy.commands, run.commands_allowed) {
             (CommandPolicy::Allow, _) | (_, true) => {
                 perform(run, frame, call, ToolUse::Command(command));
@@ -150,6 +165,16 @@ pub fn on_output(run: &mut Run, frame: &mut Frame<'_>, call: &ToolCallId, output
     let Some(current) = take_current(run, call) else {
         return;
     };
+    let mut output = output;
+    if let ReadTool::Use(ToolUse::Diagnostics(wanted)) = &current.call.tool {
+        let ours = render::reported(run.new_findings(), wanted.path.as_ref());
+        let theirs = if output.text.is_empty() {
+            "The user's editor reports nothing.\n".to_owned()
+        } else {
+            format!("In the user's editor:\n{}", output.text)
+        };
+        output.text = format!("{ours}{theirs}");
+    }
     if let Some(seen) = output.seen {
         run.seen.insert(seen.path.clone(), seen);
     }

@@ -611,6 +611,14 @@ pub struct Made<'a> {
 
 /// Takes a change into the run's account of itself.
 pub fn note_change(run: &mut Run, frame: &mut Frame<'_>, made: &Made<'_>) {
+    // To and fro is no progress: only what was not there before.
+    let is_new = |hash: &ContentHash| run.had.insert((made.path.clone(), hash.clone()));
+    if made.after.as_ref().is_none_or(is_new) {
+        run.progress_at = run.iterations;
+    }
+    if let Some(before) = &made.before {
+        run.had.insert((made.path.clone(), before.clone()));
+    }
     frame.record(
         run,
         RunEvent::ChangeMade {

@@ -57,6 +57,9 @@ pub fn judge(run: &mut Run, frame: &mut Frame<'_>, verdict: &Verdict, claim: Cla
     let is_first = run.rejected.is_empty();
     let moved = ladder::compare(&run.rejected, &now);
     run.rejected = now;
+    if moved.is_progress() {
+        run.progress_at = run.iterations;
+    }
     let on_its_way = is_first || moved.still == 0 || moved.is_progress();
     if claim == Claim::Working && on_its_way {
         if moved.is_progress() {

@@ -135,6 +135,7 @@ fn steered(run: &mut Run, frame: &mut Frame<'_>, steer: Steer) {
             run.spec.model = model;
             run.talk.on_fallback = false;
         }
+        Steer::SkipStep => run.skip_step = true,
         Steer::GoOn => {
             run.paused = false;
             match run.held.take() {

@@ -17,12 +17,24 @@ pub fn tools(phase: Phase) -> &'static [&'static str] {
             "delete",
             "move",
             "list",
+            "glob",
             "search",
             "command",
+            "check",
+            "diagnostics",
             "ask",
             "plan",
+            "finish",
         ],
-        Phase::Drafting | Phase::Drafted => &["read", "list", "search", "ask", "propose_plan"],
+        Phase::Drafting | Phase::Drafted => &[
+            "read",
+            "list",
+            "glob",
+            "search",
+            "diagnostics",
+            "ask",
+            "propose_plan",
+        ],
         Phase::Step(_) | Phase::Closing => &[
             "read",
             "write",
@@ -31,8 +43,11 @@ pub fn tools(phase: Phase) -> &'static [&'static str] {
             "delete",
             "move",
             "list",
+            "glob",
             "search",
             "command",
+            "check",
+            "diagnostics",
             "ask",
         ],
     }
@@ -45,7 +60,7 @@ pub fn system(context: &Context) -> String {
          - After each change the project's checks run, and their findings come back with the tool's result. Fix what you broke before you go on.\n\
          - The user may refuse a change or take only a part of it; the result says so. Never work around a refusal.\n\
          - Ask with `ask` only what the user alone can know. Keep the plan up to date with `plan`.\n\
-         - You are done when you answer without calling a tool: then say in a few sentences what you did, or why nothing had to be done.\n",
+         - You are done when you call `finish`, or answer without calling a tool: then say in a few sentences what you did, or why nothing had to be done.\n",
     );
     for convention in &context.conventions {
         text.push_str(&format!(

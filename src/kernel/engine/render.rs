@@ -4,7 +4,37 @@ use crate::kernel::conversation::ModelFailure;
 use crate::kernel::event::Verdict;
 use crate::kernel::finding::for_model::findings_for_model;
 use crate::kernel::finding::{Finding, Fingerprint};
+use crate::kernel::path::RelPath;
 use crate::kernel::tool::{PlanItemState, ToolUse};
+
+/// Failures that the run did not cause, for an agent that asks.
+pub fn old<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
+    let findings: Vec<&Finding> = findings.collect();
+    if findings.is_empty() {
+        return String::new();
+    }
+    format!(
+        "{} finding(s) were there before your work:\n{}",
+        findings.len(),
+        findings_for_model(&findings, &[])
+    )
+}
+
+/// What the gates found in the run's work, in all of it or in one file.
+pub fn reported<'a>(findings: impl Iterator<Item = &'a Finding>, path: Option<&RelPath>) -> String {
+    let is_wanted = |item: &&Finding| {
+        path.is_none_or(|path| item.file().and_then(|file| file.workspace()) == Some(path))
+    };
+    let wanted: Vec<&Finding> = findings.filter(is_wanted).collect();
+    if wanted.is_empty() {
+        return "The project's checks report nothing new in your work.\n".to_owned();
+    }
+    format!(
+        "{} new finding(s) of the project's checks:\n{}",
+        wanted.len(),
+        findings_for_model(&wanted, &[])
+    )
+}
 
 /// One line for lists of a few.
 pub fn headline(finding: &Finding) -> String {
@@ -78,6 +108,17 @@ pub fn tool(tool: &ToolUse) -> String {
         ToolUse::Command(command) => first_line(&command.command),
         ToolUse::Ask(ask) => first_line(&ask.question),
         ToolUse::Plan(plan) => format!("{} steps", plan.items.len()),
+        ToolUse::Glob(find) => find.pattern.clone(),
+        ToolUse::Check(check) if check.paths.is_empty() => "everything".to_owned(),
+        ToolUse::Check(check) => {
+            let paths: Vec<&str> = check.paths.iter().map(RelPath::as_str).collect();
+            paths.join(", ")
+        }
+        ToolUse::Diagnostics(wanted) => wanted
+            .path
+            .as_ref()
+            .map_or_else(|| "everything".to_owned(), ToString::to_string),
+        ToolUse::Finish(finish) => first_line(&finish.summary),
         ToolUse::ProposePlan(plan) => format!("{} steps", plan.steps.len()),
     }
 }

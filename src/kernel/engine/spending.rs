@@ -1,11 +1,14 @@
 //! What a run uses of its budget: counted, warned about, and asked about before the call that would begin above it.
 
+use super::lifecycle::end;
 use super::thinking::{ask_about_run, say};
+use super::{calls, verify};
 use crate::kernel::conversation::{Bill, Usage};
-use crate::kernel::event::RunEvent;
+use crate::kernel::event::{RunEvent, RunOutcome};
 use crate::kernel::money::Dollars;
 use crate::kernel::policy::budget::{self, Limit, Spent};
-use crate::kernel::question::{Answer, QuestionKind};
+use crate::kernel::policy::pace;
+use crate::kernel::question::{Answer, BlockerReason, QuestionKind};
 use crate::kernel::questions::{Draft, choice, offer, stop_offer};
 use crate::kernel::run::{Run, RunQuestion};
 use crate::kernel::state::Frame;
@@ -38,9 +41,43 @@ pub fn asks(run: &mut Run, frame: &mut Frame<'_>) -> bool {
         }
         None => {
             warn(run, frame, spent);
-            false
+            let vain = pace::in_vain(run.iterations, run.progress_at, run.plan.len());
+            if let Some(turns) = vain {
+                ask_about_pace(run, frame, turns);
+            }
+            vain.is_some()
         }
     }
+}
+
+fn ask_about_pace(run: &mut Run, frame: &mut Frame<'_>, turns: u32) {
+    let last = run
+        .last_result
+        .as_ref()
+        .map_or("none", |(tool, _)| tool.as_str());
+    let draft = Draft {
+        title: format!("{turns} turns of the model, and no file was changed and no finding mended"),
+        detail: format!("The last tool call was `{last}`; the model looks around, or talks."),
+        place: None,
+        kind: QuestionKind::Blocker {
+            reason: BlockerReason::NoProgress,
+        },
+        choices: vec![
+            offer(
+                choice::RETRY,
+                "Go on",
+                "it may take as many turns again; say in your own words what would help",
+            ),
+            offer(
+                choice::GIVE_UP,
+                "Give up",
+                "the run fails; what it has written stays",
+            ),
+            stop_offer(),
+        ],
+        free_text: true,
+    };
+    ask_about_run(run, frame, draft, RunQuestion::NoProgress);
 }
 
 /// Once for each limit, to the user and to the model.
@@ -96,6 +133,11 @@ fn ask(run: &mut Run, frame: &mut Frame<'_>, of: Limit, spent: Spent) {
                 "the limit is doubled and the run goes on where it is; type a number for another limit",
             ),
             offer(
+                choice::FINISH,
+                "Finish now",
+                "what is written so far is checked, and the run ends; the model is not asked again",
+            ),
+            offer(
                 choice::GIVE_UP,
                 "Give up",
                 "the run fails; what it has written stays",
@@ -105,6 +147,17 @@ fn ask(run: &mut Run, frame: &mut Frame<'_>, of: Limit, spent: Spent) {
         free_text: true,
     };
     ask_about_run(run, frame, draft, RunQuestion::Budget);
+}
+
+/// The run ends with what there is: that is checked, and the model is not asked again.
+pub fn finish_now(run: &mut Run, frame: &mut Frame<'_>) {
+    calls::drop_queue(run, frame, "The user finishes the run.");
+    if run.changes.is_empty() {
+        let text = "finished early by the user; nothing was changed".to_owned();
+        return end(run, frame, RunOutcome::Failed, text);
+    }
+    run.finishing = true;
+    verify::all(run, frame);
 }
 
 /// Raises the limit that was asked about: to what the human says, else to twice as much.

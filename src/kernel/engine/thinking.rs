@@ -1,7 +1,7 @@
 //! Talking with the model: calls, answers, failures and what is done about them.
 
 use super::lifecycle::{waits_for, waits_until_over};
-use super::{facts, prompt, render, spending};
+use super::{facts, plan, prompt, render, spending};
 use crate::kernel::conversation::{
     Block, Message, ModelErrorKind, ModelFailure, ModelRequest, ModelTurn, Role, StopReason, Usage,
 };
@@ -36,6 +36,9 @@ pub fn add_blocks(run: &mut Run, blocks: Vec<Block>) {
 
 /// Calls the model, unless a limit is reached: then a human is asked first.
 pub fn call_model(run: &mut Run, frame: &mut Frame<'_>) {
+    if std::mem::take(&mut run.skip_step) && run.course.step().is_some() {
+        return plan::skip(run, frame, "skipped by you");
+    }
     if run.paused {
         run.held = Some(Held::Model);
         return waits_for(run, frame, WaitingFor::You, "the run to be continued");

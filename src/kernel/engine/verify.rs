@@ -6,18 +6,47 @@ use super::{answers, calls, changes, mend, plan, render, thinking};
 use crate::kernel::course::Phase;
 use crate::kernel::effect::Effect;
 use crate::kernel::event::{GateRound, ReadCall, RunEvent, RunOutcome, Verdict};
-use crate::kernel::finding::{GateReport, Outcome};
+use crate::kernel::finding::{Finding, GateReport, Outcome};
 use crate::kernel::ids::GateRoundId;
 use crate::kernel::path::RelPath;
 use crate::kernel::policy::baseline;
 use crate::kernel::run::{CurrentCall, Run, RunningRound, Stage, WaitingFor};
 use crate::kernel::state::Frame;
+use crate::kernel::tool::PlanItemState;
 
 /// Has all gates look at everything that the run has changed.
 pub fn all(run: &mut Run, frame: &mut Frame<'_>) {
     let paths = run.changes.keys().cloned().collect();
     start(run, frame, GateRound::Final, paths);
     waits_for(run, frame, WaitingFor::Gate, "all gates");
+}
+
+/// Whether everything is being looked at, because the agent says that it is done.
+pub fn is_final(run: &Run) -> bool {
+    run.rounds.iter().any(|round| round.why == GateRound::Final)
+}
+
+/// The agent wants to know what the gates say now: of these files, or of all that it has changed.
+pub fn asked(run: &mut Run, frame: &mut Frame<'_>, call: ReadCall, paths: Vec<RelPath>) {
+    let paths = if paths.is_empty() {
+        run.changes.keys().cloned().collect()
+    } else {
+        paths
+    };
+    let round = start(run, frame, GateRound::Asked, paths);
+    waits_for(
+        run,
+        frame,
+        WaitingFor::Gate,
+        "the checks that were asked for",
+    );
+    run.current = Some(CurrentCall {
+        call,
+        stage: Stage::Verifying {
+            round,
+            said: String::new(),
+        },
+    });
 }
 
 pub fn start(
@@ -88,12 +117,34 @@ pub fn on_reports(
         GateRound::Baseline => {}
         GateRound::Change => changed(run, frame, &running, &verdict),
         GateRound::Final => finish(run, frame, &verdict),
+        GateRound::Asked => {
+            let current = run.current.take_if(
+                |current| matches!(current.stage, Stage::Verifying { round: waited, .. } if waited == round),
+            );
+            if let Some(current) = current {
+                let mut told = render::verification(&verdict, run.new_findings(), &[]);
+                let found = reports.iter().flat_map(|report| &report.findings);
+                let is_old = |finding: &&Finding| !run.new_findings().any(|new| new == *finding);
+                told.push_str(&render::old(found.filter(is_old)));
+                let told = if told.is_empty() {
+                    "No check of this project looks at these files.".to_owned()
+                } else {
+                    told
+                };
+                calls::complete(run, frame, &current.call, told);
+                calls::advance(run, frame);
+            }
+        }
     }
 }
 
 /// Takes the reports into the run's findings. A gate that could not run changes nothing but its own health.
 fn judge(run: &mut Run, reports: &[GateReport]) -> Verdict {
-    let known = run.baseline.clone().unwrap_or_default();
+    // Before the baseline nothing has been changed: whatever is found was there before.
+    let known = run
+        .baseline
+        .clone()
+        .unwrap_or_else(|| baseline::take(reports));
     let mut verdict = Verdict::default();
     for report in reports {
         match report.outcome {
@@ -110,7 +161,15 @@ fn judge(run: &mut Run, reports: &[GateReport]) -> Verdict {
                 verdict.new_findings += count(new.len());
                 verdict.first.extend(new.iter().map(render::headline));
                 run.gates_broken.remove(&report.gate);
-                if baseline::rejects(report, &new) {
+                if baseline::stopped_early(report, &new) {
+                    let why = format!(
+                        "{}: it stopped at what was failing before this run, and has not checked the rest",
+                        report.gate
+                    );
+                    run.gates_broken.insert(report.gate.clone(), why.clone());
+                    run.gates_passed.remove(&report.gate);
+                    verdict.broken.push(why);
+                } else if baseline::rejects(report, &new) {
                     run.gates_passed.remove(&report.gate);
                     verdict.failed.push(report.gate.to_string());
                 } else {
@@ -175,6 +234,9 @@ pub fn tell(
 /// What the gates say of the whole: succeed, send it back, plan anew, or ask.
 fn finish(run: &mut Run, frame: &mut Frame<'_>, verdict: &Verdict) {
     let judged = correction::judge(run, frame, verdict, Claim::Done);
+    if run.finishing {
+        return finish_early(run, frame, judged.next == Next::Accepted);
+    }
     match judged.next {
         Next::Accepted => match run.course.phase {
             Phase::Free => {
@@ -196,6 +258,35 @@ fn finish(run: &mut Run, frame: &mut Frame<'_>, verdict: &Verdict) {
         }
         Next::Ask { why } => answers::ask_about_rejection(run, frame, &why),
     }
+}
+
+/// The user ends the run with what there is.
+fn finish_early(run: &mut Run, frame: &mut Frame<'_>, is_accepted: bool) {
+    let left = run
+        .plan
+        .iter()
+        .filter(|item| {
+            matches!(
+                item.state,
+                PlanItemState::Pending | PlanItemState::InProgress
+            )
+        })
+        .count();
+    let (outcome, text) = match (is_accepted, left) {
+        (true, 0) => (
+            RunOutcome::Succeeded,
+            "finished early by the user".to_owned(),
+        ),
+        (true, left) => (
+            RunOutcome::Failed,
+            format!("finished early by the user; {left} items of its plan are not done"),
+        ),
+        (false, _) => (
+            RunOutcome::Failed,
+            "finished early by the user; the gates reject what is there".to_owned(),
+        ),
+    };
+    end(run, frame, outcome, text);
 }
 
 /// For people: which gate could not run, why, what to do.

@@ -30,6 +30,11 @@ pub fn beyond(baseline: &Baseline, findings: &[Finding]) -> Vec<Finding> {
         .collect()
 }
 
+/// Whether a gate has stopped at an old failure, so that it says nothing of the run's work, neither good nor bad.
+pub fn stopped_early(report: &GateReport, new: &[Finding]) -> bool {
+    report.partial && report.outcome == Outcome::Fail && new.is_empty()
+}
+
 /// Whether a report with these new findings counts against the run.
 pub fn rejects(report: &GateReport, new: &[Finding]) -> bool {
     match report.outcome {
@@ -91,6 +96,22 @@ mod tests {
         for (findings, want) in rows {
             assert_eq!(beyond(&baseline, &findings).len(), want, "{findings:?}");
         }
+    }
+
+    #[test]
+    fn a_gate_that_stopped_at_an_old_failure_says_nothing() {
+        let old = || finding("syntax", Severity::Error);
+        let partial = |outcome, findings| GateReport {
+            partial: true,
+            ..report(outcome, findings)
+        };
+        assert!(stopped_early(&partial(Outcome::Fail, vec![old()]), &[]));
+        assert!(!stopped_early(
+            &partial(Outcome::Fail, vec![old()]),
+            &[old()]
+        ));
+        assert!(!stopped_early(&report(Outcome::Fail, vec![old()]), &[]));
+        assert!(!stopped_early(&partial(Outcome::Pass, vec![]), &[]));
     }
 
     #[test]

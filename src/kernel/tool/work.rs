@@ -88,6 +88,9 @@ mod tests {
             evidence: Vec::new(),
             nothing_changed_because: Some("it is right already".into()),
         };
-        assert_eq!(nothing.closing(), "Nothing was changed: it is right already");
+        assert_eq!(
+            nothing.closing(),
+            "Nothing was changed: it is right already"
+        );
     }
 }

@@ -26,6 +26,10 @@ fn every_tool_is_offered_in_full() {
             "command",
             "ask",
             "plan",
+            "glob",
+            "check",
+            "diagnostics",
+            "finish",
             "propose_plan"
         ]
     );
@@ -132,17 +136,17 @@ fn calls_that_do_not_fit_are_explained() {
         (
             "read_file",
             "{}",
-            "there is no tool `read_file`; did you mean `read`? the tools are `read`, `write`, `edit`, `list`, `search`, `command`, `ask`, `plan`, `propose_plan`",
+            "there is no tool `read_file`; did you mean `read`? the tools are `read`, `write`, `edit`, `multi_edit`, `delete`, `move`, `list`, `search`, `command`, `ask`, `plan`, `glob`, `check`, `diagnostics`, `finish`, `propose_plan`",
         ),
         (
             "Serach",
             "{}",
-            "there is no tool `Serach`; did you mean `search`? the tools are `read`, `write`, `edit`, `list`, `search`, `command`, `ask`, `plan`, `propose_plan`",
+            "there is no tool `Serach`; did you mean `search`? the tools are `read`, `write`, `edit`, `multi_edit`, `delete`, `move`, `list`, `search`, `command`, `ask`, `plan`, `glob`, `check`, `diagnostics`, `finish`, `propose_plan`",
         ),
         (
             "",
             "{}",
-            "there is no tool ``; the tools are `read`, `write`, `edit`, `list`, `search`, `command`, `ask`, `plan`, `propose_plan`",
+            "there is no tool ``; the tools are `read`, `write`, `edit`, `multi_edit`, `delete`, `move`, `list`, `search`, `command`, `ask`, `plan`, `glob`, `check`, `diagnostics`, `finish`, `propose_plan`",
         ),
         (
             "read",

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::table::{Row, Target, median, microseconds};
 use super::wire::Peer;
 
-const CALLS: u32 = 40;
+const CALLS: u32 = 25;
 const RUNS: usize = 9;
 
 pub fn per_tool_call() -> Row {
@@ -195,7 +195,7 @@ fn script(calls: u32) -> String {
     writeln!(
         text,
         "{}",
-        json!({"emit": [{"text": "Done."}], "stop": "end"})
+        json!({"emit": [{"text": "All files were read."}], "stop": "end"})
     )
     .unwrap();
     text

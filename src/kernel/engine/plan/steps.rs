@@ -82,6 +82,7 @@ fn over(run: &mut Run, frame: &mut Frame<'_>, at: usize, state: PlanItemState, w
 }
 
 fn end_present(run: &mut Run, frame: &mut Frame<'_>, state: PlanItemState, why: String) {
+    run.skip_step = false;
     if let Phase::Step(at) = run.course.phase {
         over(run, frame, at, state, why);
     }
