@@ -61,7 +61,7 @@ pub use crate::store::overview::Overview;
 pub use crate::store::state_dir::log_folder;
 pub use crate::workspace::ledger::Change;
 pub use crate::workspace::revert::{EditedSince, FileChangeKind, FileRevert, RevertReport};
-pub use clean::{Clean, CleanError};
+pub use clean::{After, Clean, CleanError, Cleaned};
 pub use clock::{time_of_day, wall_ms};
 pub use undo::{ChangeSide, ChangedFile, Undo, UndoError, Undone};
 

@@ -746,3 +746,50 @@ fn commands(help: &str) -> Vec<&str> {
         .filter(|name| !name.is_empty() && *name != "help")
         .collect()
 }
+
+#[test]
+fn a_cleaned_task_is_as_if_nobody_had_tried() {
+    let workspace = Workspace::new(&[
+        tool(
+            "w1",
+            "write",
+            json!({ "path": "left.txt", "content": "run\n" }),
+        ),
+        json!({ "fault": { "http": 401 } }),
+    ]);
+    let added = workspace.outrigger(&["task", "add", "make é"]);
+    let id = added
+        .with_code(0)
+        .text
+        .split_whitespace()
+        .find(|word| word.starts_with('t'))
+        .unwrap()
+        .to_owned();
+    workspace.run(&["--task", &id]).with_code(6);
+    let question = workspace.outrigger(&["questions", "--json"]);
+    let question: Value = serde_json::from_str(&question.text).unwrap();
+    let question = question[0]["id"].as_str().unwrap().to_owned();
+    workspace
+        .outrigger(&["answer", &question, "giveUp"])
+        .with_code(1);
+
+    let look = workspace.outrigger(&["clean", &id, "--dry-run"]);
+    look.with_code(0).says("left.txt  will be removed");
+    let shown = workspace.outrigger(&["task", "show", &id, "--json"]);
+    assert!(
+        shown.with_code(0).text.contains("\"failed\""),
+        "{}",
+        shown.text
+    );
+    let cleaned = workspace.outrigger(&["clean", &id, "--force"]);
+    cleaned
+        .with_code(0)
+        .says("left.txt  removed")
+        .says(&format!("task {id} (backlog): make é"));
+    assert!(!workspace.project().join("left.txt").exists());
+    let shown = workspace.outrigger(&["task", "show", &id, "--json"]);
+    shown
+        .with_code(0)
+        .says("\"backlog\"")
+        .says("cleaned up after r");
+}

@@ -1,7 +1,8 @@
 //! Asking a person at the terminal: what can be typed, and what a typed line means.
 
 use super::words::{ASKS, DIM, clean, styled};
-use crate::kernel::question::{Answer, Overwrite, Question, QuestionKind};
+use crate::kernel::question::{Answer, Choice, Overwrite, Question, QuestionKind};
+use crate::kernel::questions::choice;
 
 /// What a typed line means.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +37,9 @@ pub fn menu(question: &Question) -> String {
         return text;
     };
     row("a", "take all", "the file becomes what the agent proposes");
+    if let Some(always) = always(question) {
+        row("A", &always.label, &always.effect);
+    }
     match overwrite.hunks.len() {
         0 | 1 => {}
         2 => row("1 or 2", "take one change only", "the rest stays as it is"),
@@ -55,9 +59,19 @@ pub fn menu(question: &Question) -> String {
     text
 }
 
+/// The offer to answer all such questions of the run at once.
+fn always(question: &Question) -> Option<&Choice> {
+    let mut choices = question.choices.iter();
+    choices.find(|offered| offered.id == choice::TAKE_ALL_RUN)
+}
+
 pub fn read(question: &Question, line: &str) -> Reading {
     let line = line.trim();
     match &question.kind {
+        QuestionKind::Overwrite(_) if line == "A" && always(question).is_some() => {
+            let choice = choice::TAKE_ALL_RUN.to_owned();
+            Reading::Answer(Answer::Choice { choice })
+        }
         QuestionKind::Overwrite(overwrite) => read_overwrite(overwrite, line),
         _ => read_choice(question, line),
     }
@@ -189,6 +203,23 @@ mod tests {
                 (reading, want) => panic!("{line:?}: {reading:?}, not {want:?}"),
             }
         }
+    }
+
+    #[test]
+    fn always_is_one_letter_where_it_is_offered() {
+        let mut asked = overwrite();
+        assert!(matches!(read(&asked, "A"), Reading::Again(_)));
+        assert!(!menu(&asked).contains("Always"), "{}", menu(&asked));
+        asked.choices.push(Choice {
+            id: choice::TAKE_ALL_RUN.into(),
+            label: "Always for this run".into(),
+            effect: String::new(),
+        });
+        let always = Answer::Choice {
+            choice: choice::TAKE_ALL_RUN.into(),
+        };
+        assert_eq!(read(&asked, " A\n"), Reading::Answer(always));
+        assert!(menu(&asked).contains("Always for this run"));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use super::start::{start, taken};
 use super::tasks;
 use super::virtual_documents;
 use super::writing;
-use crate::app::{Clean, CleanError, EditedSince, EventsError, Undo, UndoError};
+use crate::app::{After, Clean, CleanError, EditedSince, EventsError, Undo, UndoError};
 use crate::kernel::effect::Reply;
 use crate::kernel::event::{RunOutcome, Steer};
 use crate::kernel::ids::{QuestionId, RunId};
@@ -186,25 +186,42 @@ async fn settings_list(server: &Server, params: Value) -> Result<settings::ListR
 /// Of one folder: a task is of one.
 async fn task_clean(server: &Server, params: Value) -> Result<CleanResult> {
     let CleanParams {
+        task_id,
         run_ids,
+        folder,
+        by,
         preview,
         force,
     } = read(method::TASK_CLEAN, params)?;
-    let session = match run_ids.first() {
-        Some(run) => server.folders.of_run(run)?,
-        None => server.folders.first()?,
+    let (session, after) = match task_id {
+        Some(task) if run_ids.is_empty() => {
+            let session = server.folders.named(folder.as_deref())?;
+            (session, After::Task(task))
+        }
+        Some(_) => {
+            let message = "name the task or the runs, not both";
+            return Err(error(ErrorKind::InvalidParams, message));
+        }
+        None => {
+            let session = match run_ids.first() {
+                Some(run) => server.folders.of_run(run)?,
+                None => server.folders.first()?,
+            };
+            (session, After::Runs(run_ids))
+        }
     };
     let clean = Clean {
-        runs: run_ids.clone(),
+        after,
         edited_since: if force {
             EditedSince::Overrule
         } else {
             EditedSince::Leave
         },
         preview,
+        by: by.unwrap_or_else(|| session.client.client.clone()),
     };
     match session.app.clean(clean).await {
-        Ok(undone) => Ok(runs::cleaned(run_ids, undone)),
+        Ok(cleaned) => Ok(runs::cleaned(cleaned)),
         Err(why) => Err(clean_error(&why)),
     }
 }
@@ -398,6 +415,7 @@ fn clean_error(why: &CleanError) -> Error {
         CleanError::Events(EventsError::UnknownRun(_)) => ErrorKind::UnknownRun,
         CleanError::Events(EventsError::Storage(_)) => ErrorKind::Storage,
         CleanError::Undo(why) => return undo_error("clean up", why),
+        CleanError::Task(why) => return tasks::refused("clean up", why),
     };
     error(kind, format!("failed to clean up: {why}"))
 }

@@ -1,6 +1,8 @@
 //! Runs, and what they did to files, in the contract's words.
 
-use crate::app::{App, ChangedFile, FileChangeKind, FileRevert, Overview, RevertReport, Undone};
+use crate::app::{
+    App, ChangedFile, Cleaned, FileChangeKind, FileRevert, Overview, RevertReport, Undone,
+};
 use crate::kernel::ids::RunId;
 use crate::kernel::run::Run;
 use crate::protocol::change::{
@@ -85,11 +87,17 @@ pub fn changed_file(changed: ChangedFile) -> change::ChangedFile {
     }
 }
 
-pub fn cleaned(run_ids: Vec<RunId>, undone: Undone) -> CleanResult {
+pub fn cleaned(cleaned: Cleaned) -> CleanResult {
     CleanResult {
-        run_ids,
-        revert_id: undone.id,
-        files: undone.files.into_iter().map(reverted_file).collect(),
+        run_ids: cleaned.runs,
+        task: cleaned.task,
+        revert_id: cleaned.undone.id,
+        files: cleaned
+            .undone
+            .files
+            .into_iter()
+            .map(reverted_file)
+            .collect(),
     }
 }
 

@@ -155,7 +155,7 @@ fn who(session: &Session, by: Option<String>) -> String {
     by.unwrap_or_else(|| session.client.client.clone())
 }
 
-fn refused(what: &str, why: &TaskError) -> Error {
+pub fn refused(what: &str, why: &TaskError) -> Error {
     let kind = match why {
         TaskError::Refused(TaskRefusal::Unknown(_)) => ErrorKind::UnknownTask,
         TaskError::Refused(TaskRefusal::NoTitle | TaskRefusal::Cycle(..))

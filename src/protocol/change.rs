@@ -4,9 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::hash::ContentHash;
-use crate::kernel::ids::{ChangeId, RunId};
+use crate::kernel::ids::{ChangeId, RunId, TaskId};
 use crate::kernel::path::RelPath;
 use crate::kernel::question::Hunk;
+use crate::kernel::task::Task;
 
 /// `outrigger/run/changes`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -129,8 +130,18 @@ pub struct RevertResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CleanParams {
-    /// Runs that have ended without success.
+    /// The task: all its runs that did not succeed, and it is set back to the backlog.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+    /// Or runs that have ended without success.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run_ids: Vec<RunId>,
+    /// The task's workspace folder, where several are open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// Who says it. Default: the client's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// Only say what would be done.
     #[serde(default)]
     pub preview: bool,
@@ -144,6 +155,9 @@ pub struct CleanParams {
 pub struct CleanResult {
     /// The runs that were cleaned up after.
     pub run_ids: Vec<RunId>,
+    /// The task as it stands now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Task>,
     /// As of a revert.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revert_id: Option<RunId>,

@@ -147,6 +147,8 @@ proptest! {
             side.push_str(line);
             side.push_str(if n + 1 == lines.len() && !ends { "" } else { ending });
         }
+        // A bare CR and a line feed after it would be one ending, and belong to neither side.
+        prop_assume!(!(lines[at].1 == "\r" && after.starts_with('\n')));
         // The middle has an ending of its own, so that both sides are whole.
         let middle = format!("the_first();{}the_second();{}", lines[at].1, lines[at].1);
         let text = format!("{before}{middle}{after}");
