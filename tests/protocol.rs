@@ -16,7 +16,7 @@ use outrigger::kernel::event::{Record, RunEvent, Steer};
 use outrigger::kernel::hash::ContentHash;
 use outrigger::kernel::question::{Answer, Question};
 use outrigger::protocol::{
-    capabilities, change, document, editor, error, models, question, run, settings, task,
+    capabilities, change, document, editor, error, models, question, run, settings, task, trust,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -225,6 +225,8 @@ fn read_back(kind: &str, value: &Value) -> Result<Value, String> {
         "Record" => through::<Record>(value),
         "RunEvent" => through::<RunEvent>(value),
         "Steer" => through::<Steer>(value),
+        "TrustParams" => through::<trust::TrustParams>(value),
+        "TrustResult" => through::<trust::TrustResult>(value),
         "TaskCleanParams" => through::<change::CleanParams>(value),
         "TaskCleanResult" => through::<change::CleanResult>(value),
         "TaskListParams" => through::<task::ListParams>(value),

@@ -30,6 +30,16 @@ pub enum CheckError {
     Git(String),
 }
 
+/// The settings of a workspace as this process has them, with what is trusted there.
+///
+/// # Errors
+/// There is no place for state.
+pub fn settings(root: &Path, state_dir: Option<&Path>) -> Result<Sources, CheckError> {
+    let state = StateDir::open(root, state_dir)?;
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    Ok(Sources::of_process(&root).with_trust_file(trust_file(&state)))
+}
+
 /// A workspace's gates.
 pub struct Checks {
     root: PathBuf,

@@ -93,11 +93,7 @@ impl Layer {
     pub fn last(&self, name: &str) -> Option<&Value> {
         let named =
             |leaf: &&Leaf| leaf.path.len() == 1 && leaf.path.iter().any(|part| part == name);
-        self.leaves
-            .iter()
-            .filter(named)
-            .next_back()
-            .map(|leaf| &leaf.value)
+        self.leaves.iter().rfind(named).map(|leaf| &leaf.value)
     }
 
     /// Leaves out what only the user's own file may say. An editor is not the user here: its settings may come from a file

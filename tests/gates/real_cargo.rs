@@ -22,10 +22,7 @@ async fn check(files: &[(&str, &str)]) -> (Vec<GateReport>, tempfile::TempDir, u
     write(project.path(), files);
     let gates = Gates::new(project.path().to_owned(), cache.path().to_owned());
     let heard = AtomicUsize::new(0);
-    let request = GateRequest {
-        paths: Vec::new(),
-        tier: Tier::AfterChange,
-    };
+    let request = GateRequest::new(Vec::new(), Tier::AfterChange);
     let reports = gates
         .run(request, || {
             heard.fetch_add(1, Ordering::Relaxed);

@@ -3,6 +3,7 @@
 //! `tests/gates/install-tools` puts them into `target/tools`; where it was not run these tests say so and check nothing.
 #![cfg(unix)]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use outrigger::gates::{GateRequest, Gates, Tier};
@@ -260,10 +261,7 @@ async fn a_tool_that_is_used_but_not_there_is_missing() {
     let cache = tempfile::tempdir().unwrap();
     std::fs::write(project.path().join(".oxlintrc.json"), "{}").unwrap();
     let gates = Gates::new(project.path().to_owned(), cache.path().to_owned());
-    let request = GateRequest {
-        paths: Vec::new(),
-        tier: Tier::Final,
-    };
+    let request = GateRequest::new(Vec::new(), Tier::Final);
     let reports = gates.run(request, || {}).await;
     let missing = report(&reports, "oxlint");
     assert_eq!(missing.outcome, Outcome::Missing, "{missing:#?}");
@@ -274,7 +272,7 @@ async fn a_tool_that_is_used_but_not_there_is_missing() {
             .any(|note| note.contains("looked for in")),
         "{missing:#?}"
     );
-    let listed = gates.list().await;
+    let (listed, _) = gates.list(BTreeMap::new()).await;
     assert_eq!(listed.len(), 1, "{listed:#?}");
     assert!(listed[0].why.contains(".oxlintrc.json"), "{listed:#?}");
     assert!(listed[0].program.is_err(), "{listed:#?}");
