@@ -71,12 +71,12 @@ fn unit(entry: &Entry) -> Option<Unit> {
         (None, Some(command)) => split(command),
         (None, None) => return None,
     };
-    let mut words = words.into_iter().peekable();
+    let mut words = words.into_iter();
     let mut program = words.next()?;
     let is_launcher = |word: &str| {
         ["ccache", "sccache", "distcc"]
             .iter()
-            .any(|name| word.rsplit('/').next() == Some(name))
+            .any(|name| word.rsplit('/').next() == Some(*name))
     };
     while is_launcher(&program) {
         program = words.next()?;
