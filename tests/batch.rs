@@ -2,6 +2,7 @@
 
 #![cfg(unix)]
 #![allow(
+    clippy::needless_pass_by_value,
     clippy::unwrap_used,
     clippy::expect_used,
     reason = "a test's own helpers fail by panicking"

@@ -16,7 +16,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 use tokio::sync::{Mutex, mpsc, watch};
@@ -26,8 +26,8 @@ use super::run::RunFlags;
 use super::usage::Usage;
 use super::words::{DIM, styled};
 use super::workspace::{Open, WorkspaceArguments};
-use crate::app::wall_ms;
-use crate::config::{Origin, Sources};
+use crate::app::{check, wall_ms};
+use crate::config::Origin;
 use board::{Rules, Standing};
 use record::{Batch, Folder, Where};
 use work::Workshop;
@@ -312,7 +312,9 @@ fn from_root(root: &std::path::Path, setting: &str) -> String {
 
 /// What is set here for runs, by whatever layer: it holds for the tasks' runs, wherever they are.
 fn settings(flags: &RunFlags, workspace: &WorkspaceArguments) -> anyhow::Result<Vec<String>> {
-    let loaded = Sources::of_process(&workspace.root()?).load(true, &flags.call()?);
+    let sources = check::settings(&workspace.root()?, workspace.state_dir())
+        .map_err(|why| anyhow!("failed to {why}"))?;
+    let loaded = sources.load(&flags.call()?);
     if let Some(problem) = loaded.problems_of_the_call().next() {
         bail!(Usage::new(problem.message.clone()));
     }

@@ -33,6 +33,8 @@ use session::{Session, Who};
 /// The exit code of a run that the person stopped.
 const STOPPED: u8 = 130;
 
+/// Watch the main job happen on a sample project, with a scripted model and without network.
+///
 /// Examples:
 ///   outrigger demo                 answers by itself
 ///   outrigger demo --interactive   asks you

@@ -85,7 +85,7 @@ impl Check {
 pub async fn doctor(arguments: &Arguments, open: &Open) -> anyhow::Result<u8> {
     let root = arguments.workspace.root()?;
     let mut checks = vec![machine::versions()];
-    checks.extend(project::settings(&root));
+    checks.extend(project::settings(&root, arguments.workspace.state_dir()));
     match arguments.workspace.open(open) {
         Ok(app) => {
             checks.extend(project::models(&app, arguments.offline).await);

@@ -187,7 +187,7 @@ async fn start(app: &App, wish: RunWish, attended: bool) -> anyhow::Result<RunId
         .await
         .map_err(|error| match error {
             SpecError::Call(message) => anyhow!(Usage::new(message)),
-            other => other.into(),
+            other @ SpecError::NoModel(_) => other.into(),
         })?;
     let reply = app.start_run(spec).await;
     let reply = reply.context("the workspace is no longer open")?;

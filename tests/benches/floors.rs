@@ -35,7 +35,7 @@ use table::Row;
 /// A name and what is measured under it.
 type Measure = (&'static str, fn() -> Row);
 
-const MEASURES: [Measure; 17] = [
+const MEASURES: [Measure; 21] = [
     ("start to `initialize` reply", server::start),
     ("round trip of a custom request", server::round_trip),
     ("idle memory (RSS)", server::idle_memory),

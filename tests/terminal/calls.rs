@@ -83,7 +83,6 @@ fn a_prompt_comes_in_words_from_a_file_or_through_a_pipe() {
 fn a_question_may_be_named_shortly() {
     for shorten in [
         |id: &str| id.to_owned(),
-        |id: &str| id.replace(|c: char| c == 'q', "q"),
         |_: &str| "last".to_owned(),
         |id: &str| id[..6].to_owned(),
         |id: &str| format!("{}.q1", &id[..6]),

@@ -142,6 +142,7 @@ mod tests {
         let item = |title: &str, state| PlanItem {
             title: title.to_owned(),
             state,
+            step: None,
         };
         let plan = [
             item("read", PlanItemState::Done),

@@ -107,10 +107,12 @@ fn disk(folder: &Path) -> Check {
 fn room(free: u64, folder: &Path) -> Check {
     let found = format!("{} MB free at {}", free / 1_000_000, folder.display());
     let todo = "make room: a run whose transcript cannot be written stops";
-    match free {
-        ..VERY_LITTLE => Check::error("disk", found, todo),
-        ..LITTLE => Check::warning("disk", found, todo),
-        _ => Check::ok("disk", found),
+    if free < VERY_LITTLE {
+        Check::error("disk", found, todo)
+    } else if free < LITTLE {
+        Check::warning("disk", found, todo)
+    } else {
+        Check::ok("disk", found)
     }
 }
 

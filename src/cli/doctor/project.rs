@@ -6,13 +6,15 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::Check;
+use crate::app::check;
 use crate::app::{App, Asking, KeySource, NO_MODEL, ProviderState, Reach};
 use crate::config::Sources;
 
 /// A line for each setting that is wrong, or one that says that none is.
-pub fn settings(root: &Path) -> Vec<Check> {
-    let sources = Sources::of_process(root);
-    let loaded = sources.load(true, &Value::Null);
+pub fn settings(root: &Path, state_dir: Option<&Path>) -> Vec<Check> {
+    // Without a place for state nothing is trusted; that is a line of its own.
+    let sources = check::settings(root, state_dir).unwrap_or_else(|_| Sources::of_process(root));
+    let loaded = sources.load(&Value::Null);
     if loaded.problems.is_empty() {
         let files = [&sources.user_file, &sources.workspace_file];
         let there: Vec<String> = files
