@@ -12,6 +12,7 @@ pub mod cargo;
 pub mod catalogue;
 mod check;
 pub mod columns;
+pub mod compile_commands;
 pub mod declared;
 pub mod detect;
 pub mod disk;

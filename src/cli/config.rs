@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::output::say;
 use super::workspace::WorkspaceArguments;
+use crate::app::check;
 use crate::config::{self, Origin, Sources, WORKSPACE_FILE};
 
 /// Show the settings and where each comes from, or begin a settings file.
@@ -57,7 +58,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     match arguments.action.as_ref().unwrap_or(&show) {
         Action::Show { name, json } => {
-            let loaded = Sources::of_process(&root).load(&Value::Null);
+            // With what `outrigger trust` was said of; nothing holds that it was not.
+            let settings = check::settings(&root, arguments.workspace.state_dir())
+                .unwrap_or_else(|_| Sources::of_process(&root));
+            let loaded = settings.load(&Value::Null);
             let begins = |full: &str| {
                 let rest = name.as_deref().and_then(|name| full.strip_prefix(name));
                 name.is_none() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

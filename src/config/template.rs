@@ -12,7 +12,9 @@ const HEAD: &str = "# Settings of Outrigger for this workspace. Each line shows 
 pub fn of(keys: &Keys) -> String {
     let mut text = HEAD.to_owned();
     if let Node::Table { names, .. } = keys.root() {
-        let settings = names.iter().filter(|(_, node)| is_setting(node));
+        let settings = names
+            .iter()
+            .filter(|(name, node)| is_setting(node) && !is_users_only(&[(*name).clone()]));
         for (name, node) in settings {
             text.push('\n');
             setting(&mut text, name, node);

@@ -1,5 +1,6 @@
 //! The gates of a workspace, as the app uses them: which apply, run them, read what they say.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,6 +9,7 @@ use futures::StreamExt as _;
 use tokio::sync::OnceCell;
 
 use super::catalogue::{self, TOOLS, Tool};
+use super::compile_commands;
 use super::declared::{self, StandIns};
 use super::detect::{Applies, detect};
 use super::disk::{DiskSources, roots};
@@ -220,6 +222,9 @@ impl Gates {
                 lines.push(vec![job]);
             }
         }
+        for job in self.c_jobs(&request).await {
+            lines.push(vec![job]);
+        }
         for (name, settings) in request.declared() {
             if let Some(job) = self.declared_job(name, settings, &request).await {
                 lines.push(vec![job]);
@@ -244,7 +249,7 @@ impl Gates {
                 .unwrap_or(TOOLS.len())
         };
         reports.sort_by_key(rank);
-        reports
+        merged(reports)
     }
 
     /// What applies to the whole workspace, why, and whether it can run; and what does not.
@@ -271,6 +276,15 @@ impl Gates {
                 )
                 .await;
             listed.push(self.listed(applies.builtin.tool, &applies.root, applies.why, &found));
+        }
+        for job in self.c_jobs(&request).await {
+            if !listed
+                .iter()
+                .any(|known| known.gate.as_str() == job.how.name())
+            {
+                let why = "compile_commands.json says how files are compiled".to_owned();
+                listed.push(self.listed(job.how.name(), &self.root, why, &job.found));
+            }
         }
         for (name, settings) in request.declared() {
             let cwd = declared::directory(settings, &self.root);
@@ -489,6 +503,47 @@ impl Gates {
         jobs
     }
 
+    /// One for each compiled file; their reports become one per compiler.
+    async fn c_jobs(&self, request: &GateRequest) -> Vec<Job> {
+        if !request.spans(true) {
+            return Vec::new();
+        }
+        let (root, paths) = (self.root.clone(), request.paths.clone());
+        let units = tokio::task::spawn_blocking(move || compile_commands::units(&root, &paths))
+            .await
+            .unwrap_or_default();
+        let mut jobs = Vec::new();
+        for unit in units {
+            let Some(tool) = catalogue::find(unit.tool).filter(|tool| request.wants(tool.name))
+            else {
+                continue;
+            };
+            let settings = request.settings(unit.tool);
+            let found = if unit.program.contains(['/', '\\']) {
+                programs::at(&unit.directory.join(&unit.program))
+            } else {
+                self.find_among(&unit.program, Vec::new()).await
+            };
+            jobs.push(Job {
+                how: How::Known(tool),
+                report: None,
+                command: ToolCommand {
+                    program: found.path_or_name(),
+                    args: with_extra(unit.args, &settings.args_extra),
+                    cwd: unit.directory,
+                    env: Vec::new(),
+                    timeout: settings.timeout.map_or(TIMEOUT, |time| time.0),
+                    max_output: MAX_OUTPUT,
+                },
+                settings,
+                found,
+                scratch: None,
+                lock_file: None,
+            });
+        }
+        jobs
+    }
+
     /// Project's own folder of programs, then the PATH, then the login shell's.
     async fn find(&self, name: &str, ecosystem: Ecosystem, root: &Path) -> Found {
         let own = programs::project_folders(ecosystem, root, &self.root);
@@ -558,6 +613,50 @@ impl Gates {
         }
         report
     }
+}
+
+/// Reports of one gate in several places as one: the worst outcome, all findings, each once.
+fn merged(reports: Vec<GateReport>) -> Vec<GateReport> {
+    let severity = |outcome: Outcome| match outcome {
+        Outcome::Skipped => 0,
+        Outcome::Pass => 1,
+        Outcome::Missing => 2,
+        Outcome::Error => 3,
+        Outcome::Fail => 4,
+    };
+    let mut all: Vec<GateReport> = Vec::new();
+    let mut joined: HashSet<GateId> = HashSet::new();
+    for report in reports {
+        let Some(known) = all.iter_mut().find(|known| known.gate == report.gate) else {
+            all.push(report);
+            continue;
+        };
+        let is_broken = |outcome| matches!(outcome, Outcome::Error | Outcome::Missing);
+        known.partial |= report.partial || is_broken(report.outcome) || is_broken(known.outcome);
+        if severity(report.outcome) > severity(known.outcome) {
+            known.outcome = report.outcome;
+            known.command = report.command;
+        }
+        known.findings.extend(report.findings);
+        joined.insert(known.gate.clone());
+        for note in report.notes {
+            if !known.notes.contains(&note) {
+                known.notes.push(note);
+            }
+        }
+        known.duration_ms = known.duration_ms.max(report.duration_ms);
+    }
+    // An error of one header is found wherever it is included.
+    for report in all
+        .iter_mut()
+        .filter(|report| joined.contains(&report.gate))
+    {
+        let mut seen = HashSet::new();
+        report
+            .findings
+            .retain(|finding| seen.insert(finding.clone()));
+    }
+    all
 }
 
 /// Layout and tests are looked at before the first change and at the end: half-done work is seldom laid out, and tests

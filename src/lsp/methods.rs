@@ -623,7 +623,7 @@ async fn document_read(server: &Server, params: Value) -> Result<ReadResult> {
     Ok(ReadResult { uri, text })
 }
 
-/// The editor has asked its user. Sent as a notification or as a request.
+/// The editor has asked its user. It is a request, whether or not its answer is wanted.
 async fn trust(server: &Server, params: Value) -> Result<TrustResult> {
     let TrustParams { trusted, folder } = read(method::TRUST, params)?;
     let sessions = match folder {

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use lsp_types::notification::{PublishDiagnostics, ShowMessage};
 use lsp_types::{MessageType, ShowMessageParams};
@@ -43,6 +44,8 @@ pub struct Opened {
 /// Opens the workspace in a folder. The error is for people.
 pub type OpenWorkspace = Arc<dyn Fn(&Path) -> Result<Opened, String> + Send + Sync>;
 
+/// How long what was read of the settings is taken for true while findings come in.
+const SETTINGS_HOLD: Duration = Duration::from_secs(1);
 /// Problems of the settings in one message.
 const PROBLEMS_TOLD: usize = 5;
 
@@ -56,6 +59,8 @@ pub struct Session {
     shown: Mutex<Shown>,
     notices: Mutex<Option<UnboundedReceiver<Notice>>>,
     parked: OnceCell<()>,
+    /// Gates whose findings others show, and when that was read.
+    left_to_others: Mutex<Option<(Instant, Vec<String>)>>,
 }
 
 #[derive(Default)]
@@ -90,6 +95,7 @@ impl Session {
             shown: Mutex::default(),
             notices: Mutex::new(Some(notices)),
             parked: OnceCell::new(),
+            left_to_others: Mutex::default(),
         })
     }
 
@@ -148,12 +154,22 @@ impl Session {
         if findings.is_empty() {
             return findings;
         }
-        let settings = self.app.settings(&serde_json::Value::Null).settings.gates;
+        let mut left = self
+            .left_to_others
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        // A report on a thousand files is no reason to read the settings a thousand times.
+        if left
+            .as_ref()
+            .is_none_or(|(at, _)| at.elapsed() > SETTINGS_HOLD)
+        {
+            let settings = self.app.settings(&serde_json::Value::Null).settings;
+            *left = Some((Instant::now(), settings.gates.dedupe));
+        }
+        let names = left.as_ref().map(|(_, names)| names.as_slice());
         let is_theirs = |name: &str| {
-            settings
-                .dedupe
-                .iter()
-                .any(|other| other.eq_ignore_ascii_case(name))
+            let mut names = names.unwrap_or_default().iter();
+            names.any(|other| other.eq_ignore_ascii_case(name))
         };
         findings.retain(|finding| !is_theirs(finding.gate.as_str()) && !is_theirs(&finding.source));
         findings

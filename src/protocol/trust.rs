@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `outrigger/trust`: the editor has asked its user whether what a folder says is run may be run. Said at the start as
-/// `initializationOptions.trusted`, later on by this, as a request or as a notification.
+/// `initializationOptions.trusted`, later on by this.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustParams {

@@ -194,7 +194,9 @@ export class Sidecar implements vscode.Disposable {
                 // What is said here holds for the life of the process, whatever is said later; the rest comes after it.
                 initializationOptions: () => {
                     const settings = explicitSettings(this.#configuration());
-                    return Object.fromEntries(Object.entries(settings).filter(([name]) => AT_START.includes(name)));
+                    const atStart = Object.entries(settings).filter(([name]) => AT_START.includes(name));
+                    // A sidecar is started only where the folder is trusted.
+                    return { trusted: true, ...Object.fromEntries(atStart) };
                 },
                 outputChannel: this.options.log,
                 traceOutputChannel: this.options.log,

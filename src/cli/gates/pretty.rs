@@ -93,6 +93,8 @@ impl Sources<'_> {
                     let snippet = Snippet::source(source)
                         .line_start(first_line)
                         .path(path)
+                        // The lines around are there to be seen.
+                        .fold(false)
                         .annotation(AnnotationKind::Primary.span(span));
                     group = group.element(snippet);
                 }
