@@ -46,7 +46,13 @@ export const serverSettings: readonly ServerSetting[] = [
         name: 'engine',
         about: 'How a run thinks.',
         default: 'react',
-        choices: [{ value: 'react', about: 'A tool-use loop.' }],
+        choices: [
+            { value: 'react', about: 'A tool-use loop.' },
+            {
+                value: 'plan',
+                about: 'A plan of typed steps first, which are then done and verified one after the other.',
+            },
+        ],
     },
     {
         name: 'fallbackModel',
@@ -106,6 +112,16 @@ export const serverSettings: readonly ServerSetting[] = [
         choices: [
             { value: 'auto', about: 'They are merged.' },
             { value: 'ask', about: 'The merged text is proposed to a human.' },
+        ],
+    },
+    {
+        name: 'policy.review',
+        about: 'Which plans a human looks at before they are followed.',
+        default: 'large',
+        choices: [
+            { value: 'always', about: '' },
+            { value: 'never', about: '' },
+            { value: 'large', about: 'Those of more than six steps, and those that delete files.' },
         ],
     },
     { name: 'runs.keep', about: 'How many ended runs are kept.', default: 200, choices: [] },

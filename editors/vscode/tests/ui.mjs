@@ -102,7 +102,7 @@ async function openFile(name) {
 async function eventually(what, look) {
     for (
         const began = Date.now();
-        Date.now() - began < 30_000;
+        Date.now() - began < 60_000;
         await new Promise((resolve) => setTimeout(resolve, 50))
     ) {
         if (await look()) {
