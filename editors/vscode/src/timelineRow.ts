@@ -143,6 +143,9 @@ function steerText(steer: Steer): string {
             return 'Go on';
         case 'model':
             return `Go on with ${steer.model}`;
+        default:
+            // From a later version of the contract.
+            return (steer as { type: string }).type;
     }
 }
 
