@@ -102,6 +102,7 @@ const WAITS_FOR: Record<string, string> = {
     you: 'you',
     rateLimit: 'the rate limit',
     retry: 'another attempt',
+    lease: 'a file that somebody else works on',
     stop: 'everything to stop',
 };
 

@@ -25,9 +25,11 @@ export interface ClientRequests {
   "outrigger/question/list": { params: QuestionListParams; result: QuestionListResult };
   "outrigger/question/answer": { params: QuestionAnswerParams; result: QuestionAnswerResult };
   "outrigger/document/read": { params: DocumentReadParams; result: DocumentReadResult };
+  "outrigger/editor/view": { params: EditorViewParams; result: EditorViewResult };
   "outrigger/models/list": { params: ModelsListParams; result: ModelsListResult };
   "outrigger/models/key": { params: ModelsKeyParams; result: ModelsKeyResult };
   "outrigger/settings/list": { params: SettingsListParams; result: SettingsListResult };
+  "outrigger/trust": { params: TrustParams; result: TrustResult };
 }
 
 /** Notifications that the server sends. */
@@ -344,6 +346,8 @@ export interface Context {
   open?: string;
   /** Files that were changed last, newest first; one a line. */
   recent?: string;
+  /** What the user looks at, as far as their editor tells. */
+  view?: View;
 }
 
 export interface Convention {
@@ -357,6 +361,12 @@ export interface Cost {
   micros: number;
   /** Tokens of calls whose price is not known; they are not in `micros`. */
   unpricedTokens: number;
+}
+
+/** Delete a file. The user is asked first, unless this run made the file. */
+export interface DeleteFile {
+  /** Path relative to the workspace root. */
+  path: RelPath;
 }
 
 /**
@@ -392,6 +402,22 @@ export interface EditFile {
   edits: Array<Replacement>;
   path: RelPath;
 }
+
+/** Change several existing files together: all of them, or none. */
+export interface EditFiles {
+  /** One for each file. */
+  files: Array<EditFile>;
+}
+
+/** `outrigger/editor/view`: what the user looks at now, whole each time. Send it when that has changed, not at each key. */
+export interface EditorViewParams {
+  /** Those of the workspace that are open; the one in which the user works comes first. */
+  documents: Array<ViewedDocumentInput>;
+  /** The workspace folder, by its URI, path or last name, where several are open. */
+  folder?: string | null;
+}
+
+export type EditorViewResult = { [key: string]: unknown };
 
 export type Encoding =
   | "utf8" | "utf16Be"
@@ -525,6 +551,18 @@ export type GateRound =
 /** One round of gates inside a run, counted from 1. */
 export type GateRoundId = number;
 
+/** Who has a file. */
+export type Holder =
+  /** The user types in it. */
+  | {
+    holder: "you";
+  }
+  /** Another run changes it. */
+  | {
+    holder: "run";
+    run: RunId;
+  };
+
 /** One contiguous difference, by whole lines. Lines are 0-based; `old_lines`/`new_lines` count lines. */
 export interface Hunk {
   /** Lines put there, each with its line ending. */
@@ -556,6 +594,23 @@ export type KeySource =
   | {
     from: "header";
   };
+
+/** In the order in which they are looked at. */
+export type Limit =
+  | "tokens" | "taskCost" | "dayCost"
+  /** Counted in seconds. */
+  | "time"
+  /** Counted in turns of the model. */
+  | "iterations"
+  /** Counted in millionths of a dollar, as are those that follow. */
+  | "cost";
+
+/** A line of a text, cut at 200 bytes. */
+export interface LineAround {
+  /** From 0. */
+  line: number;
+  text: string;
+}
 
 /** List files, honouring ignore files. */
 export interface ListFiles {
@@ -659,6 +714,14 @@ export interface ModelsListResult {
   providers: Array<Provider>;
 }
 
+/** Move or rename a file; its content stays. Nothing may be at the new path. */
+export interface MoveFile {
+  /** Where it is, relative to the workspace root. */
+  from: RelPath;
+  /** Where it shall be. Missing folders are made. */
+  to: RelPath;
+}
+
 /** What a gate's run amounts to. Decided from the report, its validity and the exit status together. */
 export type Outcome =
   | "pass"
@@ -690,6 +753,8 @@ export interface Overwrite {
 
 /** Where a finding is. */
 export interface Place {
+  /** The lines around the range, of a finding's own place only: for the model. */
+  around?: Array<LineAround>;
   /** Byte offsets of the range in the text that the tool saw, BOM not counted. */
   bytes: [number, number];
   /** 0-based cell of a notebook; the range is then relative to the cell. */
@@ -754,6 +819,16 @@ export interface Position {
   utf32: number;
   /** Column in UTF-8 bytes. */
   utf8: number;
+}
+
+/** What a tool of the user's says of a document. */
+export interface Problem {
+  code?: string | null;
+  /** From 1. */
+  line: number;
+  message: string;
+  severity: Severity;
+  source?: string | null;
 }
 
 /** A part of what a model is told, with its size. */
@@ -878,7 +953,13 @@ export type QuestionKind =
   /** A limit of the run is reached. */
   | {
     kind: "budget";
+    at: number;
+    /** The limit with its number, for people. */
     limit: string;
+    /** Which one it is. Answered in words with a new number, in the limit's own unit. */
+    of: Limit | null;
+    /** How much is used, and where the limit is. */
+    used: number;
   }
   /** May this plan be followed? It can be edited as a text, which is then what is followed. */
   | {
@@ -1181,6 +1262,18 @@ export type RunEvent =
     by: string;
     steer: Steer;
   }
+  /** Somebody else works on a file that the call is about: it waits. */
+  | {
+    type: "fileHeld";
+    by: Holder;
+    call: ToolCallId;
+    path: RelPath;
+  }
+  /** Now nobody does. */
+  | {
+    type: "fileFreed";
+    call: ToolCallId;
+  }
   /** A run whose process had ended is given up. */
   | {
     type: "abandoned";
@@ -1210,6 +1303,16 @@ export type RunEvent =
     afterMs: number;
     kind: ModelErrorKind;
     what: string;
+  }
+  /** Most of a limit is used. Said once for each. */
+  | {
+    type: "budgetWarned";
+    at: number;
+    /** The limit with its number, for people. */
+    limit: string;
+    of: Limit;
+    /** How much is used, and where the limit is, in the limit's own unit. */
+    used: number;
   }
   | {
     type: "toolRequested";
@@ -1485,6 +1588,13 @@ export interface SearchFiles {
 export interface SeenFile {
   hash: ContentHash;
   path: RelPath;
+  text: string;
+}
+
+/** Whole lines, from 1, both included. */
+export interface Selection {
+  firstLine: number;
+  lastLine: number;
   text: string;
 }
 
@@ -1961,6 +2071,18 @@ export type ToolUse =
     arguments: EditFile;
   }
   | {
+    tool: "multi_edit";
+    arguments: EditFiles;
+  }
+  | {
+    tool: "delete";
+    arguments: DeleteFile;
+  }
+  | {
+    tool: "move";
+    arguments: MoveFile;
+  }
+  | {
     tool: "list";
     arguments: ListFiles;
   }
@@ -1984,6 +2106,20 @@ export type ToolUse =
     tool: "propose_plan";
     arguments: ProposePlan;
   };
+
+/**
+ * `outrigger/trust`: the editor has asked its user whether what a folder says is run may be run. Said at the start as
+ * `initializationOptions.trusted`, later on by this, as a request or as a notification.
+ */
+export interface TrustParams {
+  /** URI, path or last name of a workspace folder. Left out: all of them. */
+  folder?: string | null;
+  trusted: boolean;
+}
+
+export interface TrustResult {
+  trusted: boolean;
+}
 
 /** Say how you mean to go about the task, and keep it up to date. Give the whole list each time. */
 export interface UpdatePlan {
@@ -2025,6 +2161,27 @@ export type Verification =
   /** Nothing was changed, so there was nothing to verify. */
   | "notNeeded";
 
+export interface View {
+  /** The document in which the user works comes first. */
+  documents: Array<ViewedDocument>;
+}
+
+export interface ViewedDocument {
+  path: RelPath;
+  problems?: Array<Problem>;
+  selection?: Selection | null;
+  /** Whether it is on the screen now. */
+  visible: boolean;
+}
+
+export interface ViewedDocumentInput {
+  path: RelPath;
+  problems?: Array<Problem>;
+  selection?: Selection | null;
+  /** Whether it is on the screen now. */
+  visible?: boolean;
+}
+
 /** What a run waits for, and since when. */
 export interface Waiting {
   /** For people: "scripted/demo", "cargo check", "question r1.q2". */
@@ -2038,6 +2195,8 @@ export interface Waiting {
 
 export type WaitingFor =
   | "model" | "tool" | "file" | "gate" | "you" | "rateLimit" | "retry"
+  /** Somebody else works on the file: the user types in it, or another run changes it. */
+  | "lease"
   /** Work is being stopped. */
   | "stop";
 

@@ -61,6 +61,22 @@ export const serverSettings: readonly ServerSetting[] = [
         choices: [],
     },
     {
+        name: 'gates.dedupe',
+        about: "Gates, or sources of findings, that the editor's own language servers show already: `cargo-check`, `Pyright`. They are run and told to the model, and not shown twice.",
+        default: [],
+        choices: [],
+    },
+    {
+        name: 'gates.onSave',
+        about: 'Which files are checked when they are saved outside of a run.',
+        default: 'findings',
+        choices: [
+            { value: 'findings', about: 'Files on which findings are shown, so that these go when they are fixed.' },
+            { value: 'always', about: 'Every file that a gate looks at.' },
+            { value: 'never', about: 'None.' },
+        ],
+    },
+    {
         name: 'log.format',
         about: 'How a line looks.',
         default: 'text',

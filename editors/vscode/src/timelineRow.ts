@@ -39,6 +39,15 @@ function describe(event: RunEvent): [Tone, string] {
                 'plain',
                 `Plan: ${event.items.filter((item) => item.state === 'done').length} of ${event.items.length} done`,
             ];
+        case 'fileHeld':
+            return [
+                'warning',
+                `${event.path} is held by ${event.by.holder === 'you' ? 'you, who type in it' : `run ${event.by.run}`}`,
+            ];
+        case 'fileFreed':
+            return ['plain', 'The file is free again'];
+        case 'budgetWarned':
+            return ['warning', `Most of ${event.limit} is used`];
         case 'targetsFound':
             return ['plain', 'Looked at what the plan is about'];
         case 'stepStarted':
