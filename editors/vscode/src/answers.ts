@@ -195,6 +195,7 @@ function withoutEnding(line: string): string {
     return line.replace(/\r?\n$/, '');
 }
 
-function sameLines(one: string, other: string): boolean {
+/** Whether two texts are the same but for the endings of their lines. */
+export function sameLines(one: string, other: string): boolean {
     return one.replace(/\r\n?/g, '\n') === other.replace(/\r\n?/g, '\n');
 }

@@ -1,8 +1,8 @@
 // Approving an overwrite in VS Code's own diff editor: left what is there, right what the agent wants, to be changed at
-// will. What is accepted is the text on the right. Closing the tab answers nothing.
+// will; or a plan, as a text to be changed at will. What is accepted is that text. Closing the tab answers nothing.
 
 import * as vscode from 'vscode';
-import { answerFromText, hunkPlaces, withOtherSide, type HunkPlace, type ProposalTexts } from './answers';
+import { answerFromText, hunkPlaces, sameLines, withOtherSide, type HunkPlace, type ProposalTexts } from './answers';
 import type { Overwrite, Question, QuestionId } from './protocol';
 import { ProposalFiles } from './proposalFiles';
 import { PROPOSAL_SCHEME, readSidePath, serverUri, SIDE_SCHEME, sidePath, type Side } from './questionUri';
@@ -13,6 +13,17 @@ type OverwriteQuestion = Question & { kind: Overwrite & { kind: 'overwrite' } };
 
 export function isOverwrite(question: Question | undefined): question is OverwriteQuestion {
     return question?.kind.kind === 'overwrite';
+}
+
+type PlanQuestion = Question & { kind: { kind: 'plan'; document: string } };
+
+export function isPlan(question: Question | undefined): question is PlanQuestion {
+    return question?.kind.kind === 'plan';
+}
+
+/** Whether the question is about a text that is looked at in an editor, and that can be changed there. */
+export function isReviewed(question: Question | undefined): question is OverwriteQuestion | PlanQuestion {
+    return isOverwrite(question) || isPlan(question);
 }
 
 export class Approval implements vscode.Disposable, vscode.CodeLensProvider, vscode.CodeActionProvider {
@@ -47,6 +58,11 @@ export class Approval implements vscode.Disposable, vscode.CodeLensProvider, vsc
 
     /** Shows a question's diff. */
     async open(question: Question, options: { preserveFocus?: boolean } = {}): Promise<void> {
+        if (isPlan(question)) {
+            const { preserveFocus = false } = options;
+            await vscode.window.showTextDocument(planUri(question), { preview: false, preserveFocus });
+            return;
+        }
         if (!isOverwrite(question)) {
             return;
         }
@@ -68,6 +84,13 @@ export class Approval implements vscode.Disposable, vscode.CodeLensProvider, vsc
 
     /** Accepts what the right side of a question's diff holds. */
     async accept(question: Question): Promise<void> {
+        if (isPlan(question)) {
+            const text = openDocument(planUri(question))?.getText();
+            const isSame = text === undefined || sameLines(text, question.kind.document);
+            const answer = isSame ? ({ type: 'takeAll' } as const) : ({ type: 'takeText', text } as const);
+            await this.#send(question, () => this.sidecars.answer(question, answer));
+            return;
+        }
         if (!isOverwrite(question)) {
             return;
         }
@@ -230,6 +253,9 @@ export class Approval implements vscode.Disposable, vscode.CodeLensProvider, vsc
     async #proposal(path: string): Promise<string | undefined> {
         const named = readSidePath(path);
         const question = named && (await this.documents.known(named.question));
+        if (isPlan(question)) {
+            return question.kind.document;
+        }
         return isOverwrite(question) ? (await this.#textsOf(question)).proposed : undefined;
     }
 
@@ -274,6 +300,11 @@ function titleOf(question: OverwriteQuestion, path: string): string {
 
 function proposalUri(question: OverwriteQuestion): vscode.Uri {
     return vscode.Uri.from({ scheme: PROPOSAL_SCHEME, path: sidePath(question.id, 'proposed', question.kind.path) });
+}
+
+/** Its name is what the menus know a plan by. */
+function planUri(question: PlanQuestion): vscode.Uri {
+    return vscode.Uri.from({ scheme: PROPOSAL_SCHEME, path: sidePath(question.id, 'proposed', 'Plan to follow.md') });
 }
 
 function sideUri(question: Question, side: Side, path: string): vscode.Uri {

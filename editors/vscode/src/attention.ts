@@ -3,7 +3,7 @@
 
 import { execFile } from 'node:child_process';
 import * as vscode from 'vscode';
-import { isOverwrite, type Approval } from './approval';
+import { isReviewed, type Approval } from './approval';
 import { offeredAnswers } from './answers';
 import { notificationText, withoutLinks } from './notificationText';
 import type { ProgressNotifications } from './progressNotifications';
@@ -153,7 +153,7 @@ export class Attention implements vscode.Disposable {
     #opened(question: Question): void {
         this.#tellSystem('Outrigger asks', question.title);
         const configuration = vscode.workspace.getConfiguration('outrigger');
-        if (isOverwrite(question) && configuration.get<boolean>('questions.openDiff', false)) {
+        if (isReviewed(question) && configuration.get<boolean>('questions.openDiff', false)) {
             void this.context.approval.open(question, { preserveFocus: true });
             return;
         }

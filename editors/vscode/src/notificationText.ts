@@ -5,9 +5,12 @@ import type { Question } from './protocol';
 import { commandLink } from './questionMarkdown';
 
 export function notificationText(question: Question, offers: readonly OfferedAnswer[]): string {
+    const { kind } = question.kind;
     const links =
-        question.kind.kind === 'overwrite'
-            ? [`[Review the change](${commandLink('outrigger.review', { questionId: question.id })})`]
+        kind === 'overwrite' || kind === 'plan'
+            ? [
+                  `[Review the ${kind === 'plan' ? 'plan' : 'change'}](${commandLink('outrigger.review', { questionId: question.id })})`,
+              ]
             : offers.map(
                   ({ label, answer }) =>
                       `[${linkLabel(label)}](${commandLink('outrigger.answer', { questionId: question.id, answer })})`,

@@ -15,8 +15,8 @@ export interface QuestionCard {
     choices: { label: string; effect: string; answer: AnswerInput }[];
     /** Label of the field for words, when the question takes any. */
     words?: string;
-    /** Whether there is a diff to look at. */
-    diff: boolean;
+    /** What is called to look at its diff, or its plan, in an editor. */
+    review?: string;
     openedAt: number;
 }
 

@@ -60,7 +60,9 @@ function obstacle(phase: ServerPhase): PanelState['obstacle'] {
 }
 
 export function questionCard(question: Question): QuestionCard {
-    const overwrite = question.kind.kind === 'overwrite';
+    const { kind } = question.kind;
+    const overwrite = kind === 'overwrite';
+    const review = overwrite ? 'Review the change' : kind === 'plan' ? 'Review the plan' : undefined;
     const place = question.place;
     return {
         id: question.id,
@@ -68,11 +70,11 @@ export function questionCard(question: Question): QuestionCard {
         title: question.title,
         // The diff itself is one button away and shows more.
         detail: overwrite ? '' : question.detail,
-        kind: question.kind.kind,
+        kind,
         ...(place ? { place: `${place.path}:${place.range.start.line + 1}` } : {}),
         choices: offeredAnswers(question),
         ...(takesWords(question) ? { words: overwrite ? 'Keep mine, because …' : 'In your own words' } : {}),
-        diff: overwrite,
+        ...(review === undefined ? {} : { review }),
         openedAt: question.openedAt,
     };
 }
@@ -100,6 +102,7 @@ const WAITS_FOR: Record<string, string> = {
     you: 'you',
     rateLimit: 'the rate limit',
     retry: 'another attempt',
+    lease: 'a file that somebody else works on',
     stop: 'everything to stop',
 };
 

@@ -59,6 +59,7 @@ const PLANNED: Record<RevertOutcome, string> = {
     merged: 'loses what the run did; your edits stay',
     alreadyAsBefore: 'is as it was before already',
     left: 'stays as it is',
+    overruled: 'is taken back although it was edited since; those edits go',
     failed: 'could not be looked at',
 };
 const DONE: Record<RevertOutcome, string> = {
@@ -67,6 +68,7 @@ const DONE: Record<RevertOutcome, string> = {
     merged: 'is without what the run did; your edits stay',
     alreadyAsBefore: 'was as before already',
     left: 'was left as it is',
+    overruled: 'was taken back although it had been edited since',
     failed: 'could not be reverted',
 };
 

@@ -46,13 +46,35 @@ export const serverSettings: readonly ServerSetting[] = [
         name: 'engine',
         about: 'How a run thinks.',
         default: 'react',
-        choices: [{ value: 'react', about: 'A tool-use loop.' }],
+        choices: [
+            { value: 'react', about: 'A tool-use loop.' },
+            {
+                value: 'plan',
+                about: 'A plan of typed steps first, which are then done and verified one after the other.',
+            },
+        ],
     },
     {
         name: 'fallbackModel',
         about: 'The model that takes over when the first cannot be reached.',
         default: null,
         choices: [],
+    },
+    {
+        name: 'gates.dedupe',
+        about: "Gates, or sources of findings, that the editor's own language servers show already: `cargo-check`, `Pyright`. They are run and told to the model, and not shown twice.",
+        default: [],
+        choices: [],
+    },
+    {
+        name: 'gates.onSave',
+        about: 'Which files are checked when they are saved outside of a run.',
+        default: 'findings',
+        choices: [
+            { value: 'findings', about: 'Files on which findings are shown, so that these go when they are fixed.' },
+            { value: 'always', about: 'Every file that a gate looks at.' },
+            { value: 'never', about: 'None.' },
+        ],
     },
     {
         name: 'log.format',
@@ -106,6 +128,16 @@ export const serverSettings: readonly ServerSetting[] = [
         choices: [
             { value: 'auto', about: 'They are merged.' },
             { value: 'ask', about: 'The merged text is proposed to a human.' },
+        ],
+    },
+    {
+        name: 'policy.review',
+        about: 'Which plans a human looks at before they are followed.',
+        default: 'large',
+        choices: [
+            { value: 'always', about: '' },
+            { value: 'never', about: '' },
+            { value: 'large', about: 'Those of more than six steps, and those that delete files.' },
         ],
     },
     { name: 'runs.keep', about: 'How many ended runs are kept.', default: 200, choices: [] },

@@ -193,10 +193,10 @@ export class Sidecar implements vscode.Disposable {
                 workspaceFolder: this.folder,
                 // What is said here holds for the life of the process, whatever is said later; the rest comes after it.
                 initializationOptions: () => {
-                    const settings = explicitSettings(this.#configuration());
-                    const atStart = Object.entries(settings).filter(([name]) => AT_START.includes(name));
-                    // A sidecar is started only where the folder is trusted.
-                    return { trusted: true, ...Object.fromEntries(atStart) };
+                    const settings = Object.entries(explicitSettings(this.#configuration()));
+                    const atStart = Object.fromEntries(settings.filter(([name]) => AT_START.includes(name)));
+                    // VS Code has asked its user, and nothing is started before.
+                    return { ...atStart, trusted: vscode.workspace.isTrusted };
                 },
                 outputChannel: this.options.log,
                 traceOutputChannel: this.options.log,

@@ -1,6 +1,6 @@
 // One line of a run's timeline from one event. Pure; the whole event can be fetched again by its number.
 
-import type { Block, Record as RunRecord, RunEvent, Steer } from './protocol';
+import type { Block, Record as RunRecord, RunEvent, Steer, Step } from './protocol';
 
 export type Tone = 'plain' | 'good' | 'bad' | 'warning' | 'asking';
 
@@ -39,6 +39,26 @@ function describe(event: RunEvent): [Tone, string] {
                 'plain',
                 `Plan: ${event.items.filter((item) => item.state === 'done').length} of ${event.items.length} done`,
             ];
+        case 'fileHeld':
+            return [
+                'warning',
+                `${event.path} is held by ${event.by.holder === 'you' ? 'you, who type in it' : `run ${event.by.run}`}`,
+            ];
+        case 'fileFreed':
+            return ['plain', 'The file is free again'];
+        case 'budgetWarned':
+            return ['warning', `Most of ${event.limit} is used`];
+        case 'targetsFound':
+            return ['plain', 'Looked at what the plan is about'];
+        case 'stepStarted':
+            return ['plain', `Step ${event.step.number}: ${stepText(event.step)}`];
+        case 'stepEnded':
+            return [
+                event.state === 'done' ? 'good' : event.state === 'failed' ? 'bad' : 'warning',
+                `Step ${event.step.number} ${event.state}${event.why ? `: ${event.why}` : ''}`,
+            ];
+        case 'verificationFailed':
+            return ['bad', `${event.gates.join(', ')} rejected the work: ${event.first[0] ?? ''}; ${event.next}`];
         case 'modelCalled':
             return ['plain', `Asked ${event.model}`];
         case 'modelReplied':
@@ -118,6 +138,10 @@ function describe(event: RunEvent): [Tone, string] {
     }
 }
 
+function stepText({ kind, target, command, why }: Step): string {
+    return [kind, target ?? command ?? '', why === '' ? '' : `(${why})`].filter((part) => part !== '').join(' ');
+}
+
 function steerText(steer: Steer): string {
     switch (steer.type) {
         case 'message':
@@ -128,6 +152,9 @@ function steerText(steer: Steer): string {
             return 'Go on';
         case 'model':
             return `Go on with ${steer.model}`;
+        default:
+            // From a later version of the contract.
+            return (steer as { type: string }).type;
     }
 }
 

@@ -194,7 +194,9 @@ export async function openBrowser() {
     });
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
     const page = await context.newPage();
-    page.setDefaultTimeout(30_000);
+    // Reached only when something hangs; a machine that is busy takes its time.
+    page.setDefaultTimeout(60_000);
+    page.setDefaultNavigationTimeout(180_000);
     const outside = [];
     await context.route('**/*', (route) => {
         const { protocol, hostname, href } = new URL(route.request().url());

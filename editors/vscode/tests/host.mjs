@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { openBrowser, startVsCode } from './harness.mjs';
 
 const [vscode, program, ...names] = process.argv.slice(2);
-const PATIENCE_MS = 240_000;
+const PATIENCE_MS = 600_000;
 /** Suites with the window that each needs. */
 const suites = {
     index: { files: { 'start.txt': 'one\n', '.vscode/settings.json': '{}' } },

@@ -84,7 +84,7 @@ const state = (changes = {}) => ({
                 },
             ],
             words: 'Keep mine, because …',
-            diff: true,
+            review: 'Review the change',
             openedAt: 1,
         },
         {
@@ -95,7 +95,6 @@ const state = (changes = {}) => ({
             kind: 'blocker',
             choices: [{ label: 'From 0', effect: 'the agent goes on', answer: { type: 'choice', choice: '1' } }],
             words: 'In your own words',
-            diff: false,
             openedAt: 2,
         },
     ],

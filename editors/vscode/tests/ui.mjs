@@ -102,7 +102,7 @@ async function openFile(name) {
 async function eventually(what, look) {
     for (
         const began = Date.now();
-        Date.now() - began < 30_000;
+        Date.now() - began < 60_000;
         await new Promise((resolve) => setTimeout(resolve, 50))
     ) {
         if (await look()) {
@@ -240,9 +240,6 @@ try {
     });
 
     await test('the tool’s own text is a quick fix away', async () => {
-        await page.locator('.monaco-editor .view-line', { hasText: 'map_err' }).first().click();
-        await page.keyboard.press('F8');
-        await page.keyboard.press('Escape');
         const said = page.locator('.action-widget .monaco-list-row', { hasText: 'own text' }).first();
         await page.locator('.monaco-editor .view-line', { hasText: 'map_err' }).first().click();
         await page.keyboard.press('End');

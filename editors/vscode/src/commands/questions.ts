@@ -2,7 +2,7 @@
 
 import * as vscode from 'vscode';
 import { answerInWords, offeredAnswers } from '../answers';
-import { isOverwrite, type Approval } from '../approval';
+import { isOverwrite, isReviewed, type Approval } from '../approval';
 import type { AnswerInput, Question } from '../protocol';
 import { cameTooLate, failureText, type Sidecars } from '../sidecars';
 import type { Threads } from '../threads';
@@ -35,7 +35,7 @@ export function registerQuestionCommands(sidecars: Sidecars, approval: Approval,
         if (!question) {
             return;
         }
-        if (isOverwrite(question)) {
+        if (isReviewed(question)) {
             await approval.open(question);
             return;
         }
@@ -70,7 +70,7 @@ export function registerQuestionCommands(sidecars: Sidecars, approval: Approval,
             }
         },
         'outrigger.review': async (argument: unknown) => {
-            const question = await questionOf(argument, isOverwrite);
+            const question = await questionOf(argument, isReviewed);
             if (question) {
                 await approval.open(question);
             }
@@ -79,13 +79,13 @@ export function registerQuestionCommands(sidecars: Sidecars, approval: Approval,
         'outrigger.nextQuestion': () => step(1),
         'outrigger.previousQuestion': () => step(-1),
         'outrigger.accept': async (argument: unknown) => {
-            const question = await questionOf(argument, isOverwrite);
+            const question = await questionOf(argument, isReviewed);
             if (question) {
                 await approval.accept(question);
             }
         },
         'outrigger.completeMerge': async () => {
-            const question = await questionOf(undefined, isOverwrite);
+            const question = await questionOf(undefined, isReviewed);
             if (question) {
                 await approval.accept(question);
             }
@@ -109,7 +109,7 @@ export function registerQuestionCommands(sidecars: Sidecars, approval: Approval,
 }
 
 async function askForAnswer(question: Question, approval: Approval): Promise<AnswerInput | undefined> {
-    if (isOverwrite(question)) {
+    if (isReviewed(question)) {
         await approval.open(question);
         return undefined;
     }

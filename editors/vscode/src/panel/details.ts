@@ -5,7 +5,7 @@ import { button, element, keyed, setText } from './elements';
 import { statusWords, type Send } from './runs';
 import { durationText } from './virtualList';
 
-const PLAN_MARK: Record<string, string> = { pending: '○', in_progress: '▸', done: '✓', skipped: '–' };
+const PLAN_MARK: Record<string, string> = { pending: '○', in_progress: '▸', done: '✓', skipped: '–', failed: '✗' };
 const CALL_MARK: Record<string, string> = { requested: '…', started: '▸', completed: '✓', failed: '✗', denied: '⊘' };
 const GATE_MARK: Record<string, string> = { pass: '✓', fail: '✗', error: '!', missing: '!', skipped: '–' };
 const GATE_WORDS: Record<string, string> = {

@@ -62,14 +62,14 @@ export class Inbox {
             parts.push(element('pre', { class: 'detail', tabindex: '0', 'aria-label': 'Details' }, card.detail.trim()));
         }
         const answers = element('div', { class: 'answers' });
-        if (card.diff) {
+        if (card.review !== undefined) {
             answers.append(
-                button('Review the change', () => send({ type: 'review', questionId: card.id }), { class: 'primary' }),
+                button(card.review, () => send({ type: 'review', questionId: card.id }), { class: 'primary' }),
             );
         }
         for (const { label, effect, answer } of card.choices) {
             const press = () => send({ type: 'answer', questionId: card.id, answer });
-            answers.append(button(label, press, { title: effect, class: card.diff ? '' : 'primary' }));
+            answers.append(button(label, press, { title: effect, class: card.review === undefined ? 'primary' : '' }));
         }
         parts.push(answers);
         if (card.words !== undefined) {

@@ -11,7 +11,7 @@ import type { Question, RunId } from '../../src/protocol';
 import type { RunState } from '../../src/sidecarState';
 
 /** Far beyond what anything here takes; reached only when something hangs. */
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 type Test = [name: string, run: () => Promise<void>];
 const tests: Test[] = [];

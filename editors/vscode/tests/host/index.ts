@@ -4,6 +4,7 @@
 import './activation';
 import './editing';
 import './approval';
+import './plans';
 import './questions';
 import './starting';
 import './working';

@@ -91,7 +91,7 @@ export const started: RunEvent = {
         prompt: 'Say which line is wrong.\nAll of it.',
         engine: 'react',
         model: 'scripted:demo',
-        policy: { conflict: 'ask', merge: 'auto', commands: 'ask' },
+        policy: { conflict: 'ask', merge: 'auto', commands: 'ask', review: 'never' },
         budget: { activeS: 1, tokens: 1, iterations: 1 },
         stall: { timeoutS: 300, action: 'retry' },
     },

@@ -131,8 +131,8 @@ test('the panel has the questions first and the chosen run whole', () => {
     const shown = panelState(state, { phase: 'running', choices: [], selected: 'r1' });
     assert.equal(shown.obstacle, undefined);
     assert.deepEqual(
-        shown.inbox.map(({ id, place, words, diff }) => ({ id, place, words, diff })),
-        [{ id: 'r1.q2', place: 'src/parse.rs:6', words: 'In your own words', diff: false }],
+        shown.inbox.map(({ id, place, words, review }) => ({ id, place, words, review })),
+        [{ id: 'r1.q2', place: 'src/parse.rs:6', words: 'In your own words', review: undefined }],
     );
     assert.equal(shown.selected?.prompt, 'Say which line is wrong.\nAll of it.');
     assert.equal(shown.runs[0]?.openQuestions, 1);
