@@ -23,9 +23,11 @@
 ---@field ['outrigger/question/list'] { params: outrigger.wire.QuestionListParams, result: outrigger.wire.QuestionListResult }
 ---@field ['outrigger/question/answer'] { params: outrigger.wire.QuestionAnswerParams, result: outrigger.wire.QuestionAnswerResult }
 ---@field ['outrigger/document/read'] { params: outrigger.wire.DocumentReadParams, result: outrigger.wire.DocumentReadResult }
+---@field ['outrigger/editor/view'] { params: outrigger.wire.EditorViewParams, result: outrigger.wire.EditorViewResult }
 ---@field ['outrigger/models/list'] { params: outrigger.wire.ModelsListParams, result: outrigger.wire.ModelsListResult }
 ---@field ['outrigger/models/key'] { params: outrigger.wire.ModelsKeyParams, result: outrigger.wire.ModelsKeyResult }
 ---@field ['outrigger/settings/list'] { params: outrigger.wire.SettingsListParams, result: outrigger.wire.SettingsListResult }
+---@field ['outrigger/trust'] { params: outrigger.wire.TrustParams, result: outrigger.wire.TrustResult }
 
 --- Notifications that the server sends.
 ---@class outrigger.wire.ServerNotifications
@@ -279,6 +281,7 @@
 ---@field notes string[] What was left out, for people and model.
 ---@field open? string Documents that are open in the editor, those with unsaved text marked; one a line.
 ---@field recent? string Files that were changed last, newest first; one a line.
+---@field view? outrigger.wire.View What the user looks at, as far as their editor tells.
 
 ---@class outrigger.wire.Convention
 ---@field path outrigger.wire.RelPath
@@ -288,6 +291,10 @@
 ---@class outrigger.wire.Cost
 ---@field micros integer Millionths of a US dollar.
 ---@field unpricedTokens integer Tokens of calls whose price is not known; they are not in `micros`.
+
+--- Delete a file. The user is asked first, unless this run made the file.
+---@class outrigger.wire.DeleteFile
+---@field path outrigger.wire.RelPath Path relative to the workspace root.
 
 --- `outrigger/document/read`: the text behind a URI of ours.
 ---
@@ -314,6 +321,17 @@
 ---@class outrigger.wire.EditFile
 ---@field edits outrigger.wire.Replacement[]
 ---@field path outrigger.wire.RelPath
+
+--- Change several existing files together: all of them, or none.
+---@class outrigger.wire.EditFiles
+---@field files outrigger.wire.EditFile[] One for each file.
+
+--- `outrigger/editor/view`: what the user looks at now, whole each time. Send it when that has changed, not at each key.
+---@class outrigger.wire.EditorViewParams
+---@field documents outrigger.wire.ViewedDocumentInput[] Those of the workspace that are open; the one in which the user works comes first.
+---@field folder? string The workspace folder, by its URI, path or last name, where several are open.
+
+---@alias outrigger.wire.EditorViewResult table
 
 ---@alias outrigger.wire.Encoding 'utf8'|'utf16Be'|'utf8Bom'|'utf16Le'
 
@@ -412,6 +430,20 @@
 --- One round of gates inside a run, counted from 1.
 ---@alias outrigger.wire.GateRoundId integer
 
+--- The user types in it.
+---@class outrigger.wire.Holder.You
+---@field holder 'you'
+
+--- Another run changes it.
+---@class outrigger.wire.Holder.Run
+---@field holder 'run'
+---@field run outrigger.wire.RunId
+
+--- Who has a file.
+---@alias outrigger.wire.Holder
+---| outrigger.wire.Holder.You
+---| outrigger.wire.Holder.Run
+
 --- One contiguous difference, by whole lines. Lines are 0-based; `old_lines`/`new_lines` count lines.
 ---@class outrigger.wire.Hunk
 ---@field added string[] Lines put there, each with its line ending.
@@ -443,6 +475,14 @@
 ---| outrigger.wire.KeySource.Editor
 ---| outrigger.wire.KeySource.Keyring
 ---| outrigger.wire.KeySource.Header
+
+--- In the order in which they are looked at.
+---@alias outrigger.wire.Limit 'tokens'|'taskCost'|'dayCost'|'time'|'iterations'|'cost'
+
+--- A line of a text, cut at 200 bytes.
+---@class outrigger.wire.LineAround
+---@field line integer From 0.
+---@field text string
 
 --- List files, honouring ignore files.
 ---@class outrigger.wire.ListFiles
@@ -510,6 +550,11 @@
 ---@field pricesOf string The day of the table of prices, as `YYYY-MM-DD`.
 ---@field providers outrigger.wire.Provider[] In the order of choice.
 
+--- Move or rename a file; its content stays. Nothing may be at the new path.
+---@class outrigger.wire.MoveFile
+---@field from outrigger.wire.RelPath Where it is, relative to the workspace root.
+---@field to outrigger.wire.RelPath Where it shall be. Missing folders are made.
+
 --- What a gate's run amounts to. Decided from the report, its validity and the exit status together.
 ---@alias outrigger.wire.Outcome 'pass'|'fail'|'error'|'missing'|'skipped'
 
@@ -526,6 +571,7 @@
 
 --- Where a finding is.
 ---@class outrigger.wire.Place
+---@field around? outrigger.wire.LineAround[] The lines around the range, of a finding's own place only: for the model.
 ---@field bytes [integer, integer] Byte offsets of the range in the text that the tool saw, BOM not counted.
 ---@field cell? integer 0-based cell of a notebook; the range is then relative to the cell.
 ---@field file outrigger.wire.SourceFile
@@ -567,6 +613,14 @@
 ---@field utf16 integer Column in UTF-16 code units.
 ---@field utf32 integer Column in code points.
 ---@field utf8 integer Column in UTF-8 bytes.
+
+--- What a tool of the user's says of a document.
+---@class outrigger.wire.Problem
+---@field code? string
+---@field line integer From 1.
+---@field message string
+---@field severity outrigger.wire.Severity
+---@field source? string
 
 --- A part of what a model is told, with its size.
 ---@class outrigger.wire.PromptPart
@@ -671,7 +725,10 @@
 --- A limit of the run is reached.
 ---@class outrigger.wire.QuestionKind.Budget
 ---@field kind 'budget'
----@field limit string
+---@field at integer
+---@field limit string The limit with its number, for people.
+---@field of? outrigger.wire.Limit Which one it is. Answered in words with a new number, in the limit's own unit.
+---@field used integer How much is used, and where the limit is.
 
 --- May this plan be followed? It can be edited as a text, which is then what is followed.
 ---@class outrigger.wire.QuestionKind.Plan
@@ -930,6 +987,18 @@
 ---@field by string
 ---@field steer outrigger.wire.Steer
 
+--- Somebody else works on a file that the call is about: it waits.
+---@class outrigger.wire.RunEvent.FileHeld
+---@field type 'fileHeld'
+---@field by outrigger.wire.Holder
+---@field call outrigger.wire.ToolCallId
+---@field path outrigger.wire.RelPath
+
+--- Now nobody does.
+---@class outrigger.wire.RunEvent.FileFreed
+---@field type 'fileFreed'
+---@field call outrigger.wire.ToolCallId
+
 --- A run whose process had ended is given up.
 ---@class outrigger.wire.RunEvent.Abandoned
 ---@field type 'abandoned'
@@ -958,6 +1027,14 @@
 ---@field afterMs integer
 ---@field kind outrigger.wire.ModelErrorKind
 ---@field what string
+
+--- Most of a limit is used. Said once for each.
+---@class outrigger.wire.RunEvent.BudgetWarned
+---@field type 'budgetWarned'
+---@field at integer
+---@field limit string The limit with its number, for people.
+---@field of outrigger.wire.Limit
+---@field used integer How much is used, and where the limit is, in the limit's own unit.
 
 ---@class outrigger.wire.RunEvent.ToolRequested
 ---@field type 'toolRequested'
@@ -1074,11 +1151,14 @@
 ---| outrigger.wire.RunEvent.TimerFired
 ---| outrigger.wire.RunEvent.StallDetected
 ---| outrigger.wire.RunEvent.Steered
+---| outrigger.wire.RunEvent.FileHeld
+---| outrigger.wire.RunEvent.FileFreed
 ---| outrigger.wire.RunEvent.Abandoned
 ---| outrigger.wire.RunEvent.Resumed
 ---| outrigger.wire.RunEvent.StatusChanged
 ---| outrigger.wire.RunEvent.ModelCalled
 ---| outrigger.wire.RunEvent.ModelRetried
+---| outrigger.wire.RunEvent.BudgetWarned
 ---| outrigger.wire.RunEvent.ToolRequested
 ---| outrigger.wire.RunEvent.ToolStarted
 ---| outrigger.wire.RunEvent.ToolCompleted
@@ -1215,6 +1295,12 @@
 ---@class outrigger.wire.SeenFile
 ---@field hash outrigger.wire.ContentHash
 ---@field path outrigger.wire.RelPath
+---@field text string
+
+--- Whole lines, from 1, both included.
+---@class outrigger.wire.Selection
+---@field firstLine integer
+---@field lastLine integer
 ---@field text string
 
 ---@class outrigger.wire.ServerOffer
@@ -1589,6 +1675,18 @@
 ---@field tool 'edit'
 ---@field arguments outrigger.wire.EditFile
 
+---@class outrigger.wire.ToolUse.Multi_edit
+---@field tool 'multi_edit'
+---@field arguments outrigger.wire.EditFiles
+
+---@class outrigger.wire.ToolUse.Delete
+---@field tool 'delete'
+---@field arguments outrigger.wire.DeleteFile
+
+---@class outrigger.wire.ToolUse.Move
+---@field tool 'move'
+---@field arguments outrigger.wire.MoveFile
+
 ---@class outrigger.wire.ToolUse.List
 ---@field tool 'list'
 ---@field arguments outrigger.wire.ListFiles
@@ -1618,12 +1716,24 @@
 ---| outrigger.wire.ToolUse.Read
 ---| outrigger.wire.ToolUse.Write
 ---| outrigger.wire.ToolUse.Edit
+---| outrigger.wire.ToolUse.Multi_edit
+---| outrigger.wire.ToolUse.Delete
+---| outrigger.wire.ToolUse.Move
 ---| outrigger.wire.ToolUse.List
 ---| outrigger.wire.ToolUse.Search
 ---| outrigger.wire.ToolUse.Command
 ---| outrigger.wire.ToolUse.Ask
 ---| outrigger.wire.ToolUse.Plan
 ---| outrigger.wire.ToolUse.Propose_plan
+
+--- `outrigger/trust`: the editor has asked its user whether what a folder says is run may be run. Said at the start as
+--- `initializationOptions.trusted`, later on by this, as a request or as a notification.
+---@class outrigger.wire.TrustParams
+---@field folder? string URI, path or last name of a workspace folder. Left out: all of them.
+---@field trusted boolean
+
+---@class outrigger.wire.TrustResult
+---@field trusted boolean
 
 --- Say how you mean to go about the task, and keep it up to date. Give the whole list each time.
 ---@class outrigger.wire.UpdatePlan
@@ -1649,6 +1759,21 @@
 --- What is known of the work's quality at the end.
 ---@alias outrigger.wire.Verification 'passed'|'unverified'|'failed'|'notNeeded'
 
+---@class outrigger.wire.View
+---@field documents outrigger.wire.ViewedDocument[] The document in which the user works comes first.
+
+---@class outrigger.wire.ViewedDocument
+---@field path outrigger.wire.RelPath
+---@field problems? outrigger.wire.Problem[]
+---@field selection? outrigger.wire.Selection
+---@field visible boolean Whether it is on the screen now.
+
+---@class outrigger.wire.ViewedDocumentInput
+---@field path outrigger.wire.RelPath
+---@field problems? outrigger.wire.Problem[]
+---@field selection? outrigger.wire.Selection
+---@field visible? boolean Whether it is on the screen now.
+
 --- What a run waits for, and since when.
 ---@class outrigger.wire.Waiting
 ---@field detail string For people: "scripted/demo", "cargo check", "question r1.q2".
@@ -1656,7 +1781,7 @@
 ---@field since integer Milliseconds since 1970.
 ---@field ['until']? integer When it ends by itself, where that is known. Milliseconds since 1970.
 
----@alias outrigger.wire.WaitingFor 'model'|'tool'|'file'|'gate'|'you'|'rateLimit'|'retry'|'stop'
+---@alias outrigger.wire.WaitingFor 'model'|'tool'|'file'|'gate'|'you'|'rateLimit'|'retry'|'lease'|'stop'
 
 --- Write a whole file: a new one, or one that you have read. For a small change of an existing file use `edit`.
 ---@class outrigger.wire.WriteFile
