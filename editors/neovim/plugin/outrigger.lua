@@ -37,6 +37,7 @@ for name, subcommand in pairs({
   panel = 'panel',
   fix = 'fix',
   plan = 'plan',
+  trust = 'trust',
   ['take-hunk'] = 'hunk take',
   ['leave-hunk'] = 'hunk leave',
 }) do

@@ -306,6 +306,7 @@ M.subcommands = {
     end,
   },
   task = require('outrigger.commands.task'),
+  trust = require('outrigger.commands.trust'),
   panel = {
     run = function()
       require('outrigger.panel').open()

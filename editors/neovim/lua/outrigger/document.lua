@@ -159,6 +159,33 @@ local function changed_on_disk(buffer)
   -- 'mode' and 'time' leave the bytes as they were.
 end
 
+--- A run has deleted or moved the file of an open buffer: the buffer stays, so that its text and its undo are not lost, and
+--- Neovim does not warn that the file is gone, because the user has been told and has agreed.
+---@param client vim.lsp.Client
+---@param path string in the workspace
+function M.deleted(client, path)
+  local buffer = M.buffer_of(vim.uri_from_fname(require('outrigger.client').absolute(client, path)))
+  if not buffer then
+    return
+  end
+  local group = vim.api.nvim_create_augroup('outrigger.deleted.' .. buffer, {})
+  vim.api.nvim_create_autocmd('FileChangedShell', {
+    group = group,
+    buffer = buffer,
+    callback = function()
+      vim.v.fcs_choice = vim.v.fcs_reason == 'deleted' and '' or 'ask'
+    end,
+  })
+  -- It is there again, or nobody looks any more.
+  vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufWritePost', 'BufUnload' }, {
+    group = group,
+    buffer = buffer,
+    callback = function()
+      pcall(vim.api.nvim_del_augroup_by_id, group)
+    end,
+  })
+end
+
 --- Answers `outrigger/document/save`: writes the buffer without asking anything.
 ---
 --- What runs before a write (format on save, trimming) is left out, so that the bytes on disk are those that were agreed

@@ -137,9 +137,30 @@ local function check_gates(health)
   end
 end
 
+--- The settings that hold, each with its origin: as the running sidecar has them, else as the program says.
+---@param config vim.lsp.Config
+---@return { settings: table<string, { value: any, origin: string }>, problems: string[] }?
+local function settings(config)
+  local client_module = require('outrigger.client')
+  local client = client_module.current()
+  if not client or not client_module.offers(client, 'outrigger/settings/list') then
+    return asked(config, { 'config', 'show', '--json' })
+  end
+  local answer = client:request_sync('outrigger/settings/list', vim.empty_dict(), 5000)
+  local result = answer and client_module.without_null(answer.result)
+  if not result then
+    return nil
+  end
+  local by_name = {}
+  for _, setting in ipairs(result.settings) do
+    by_name[setting.name] = setting
+  end
+  return { settings = by_name, problems = result.problems }
+end
+
 --- Which settings come from the workspace's own file, and so from whoever wrote it.
 local function check_trust(health, config)
-  local shown = asked(config, { 'config', 'show', '--json' })
+  local shown = settings(config)
   if not shown then
     return health.info('the program does not tell its settings; nothing can be said')
   end
@@ -162,7 +183,11 @@ local function check_trust(health, config)
     health.ok('the workspace itself sets nothing')
   end
   for _, problem in ipairs(shown.problems or {}) do
-    health.error(problem)
+    if problem:find('outrigger trust', 1, true) then
+      health.warn(problem, { 'read outrigger.toml, then `:Outrigger trust`' })
+    else
+      health.error(problem)
+    end
   end
 end
 

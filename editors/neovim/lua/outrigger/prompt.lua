@@ -182,6 +182,16 @@ local function overwrite_items(question)
       end,
     }
   end
+  for _, choice in ipairs(question.choices or {}) do
+    -- The other choices of an overwrite have an answer of their own here.
+    if not vim.list_contains({ 'takeAll', 'keepMine', 'stopRun' }, choice.id) then
+      items[#items + 1] = {
+        label = choice.label,
+        effect = choice.effect,
+        take = send({ type = 'choice', choice = choice.id }),
+      }
+    end
+  end
   vim.list_extend(items, {
     { label = 'Keep mine', effect = 'nothing is written', take = send({ type = 'keepMine' }) },
     {

@@ -157,6 +157,10 @@ local apply = {
       run.order[#run.order + 1] = event.path
     end
     change.after = event.after
+    local client = event.after == nil and vim.lsp.get_client_by_id(run.client_id)
+    if client then
+      require('outrigger.document').deleted(client, event.path)
+    end
     change.added = change.added + (event.added or 0)
     change.removed = change.removed + (event.removed or 0)
   end,
