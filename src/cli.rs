@@ -66,7 +66,6 @@ pub enum Command {
     Man(shell::ManArguments),
     #[command(hide = true)]
     TestRunner(test_runner::Arguments),
-    /// Print the contract with the editors, generated from the types that are compiled in.
     Protocol(protocol::Arguments),
 }
 

@@ -403,7 +403,10 @@ fn a_document_in_an_editor_that_cannot_save_is_edited_there_and_written_on_disk(
 fn a_blocker_is_a_diagnostic_and_is_answered_by_its_code_action() {
     let mut job = Job::new(plain(), &[("port.txt", "first\nport = ?\n")]);
     let ask = json!({"question": "Which port?", "choices": ["80", "8080"], "path": "port.txt", "line": 2});
-    job.start(&[tool("c1", "ask", ask), shown("8080", done("Set."))]);
+    job.start(&[
+        tool("c1", "ask", ask),
+        shown("8080", done("The port is known now.")),
+    ]);
     let asked = job
         .editor
         .server_request("window/showMessageRequest", |_| true);
@@ -439,7 +442,7 @@ fn a_blocker_is_a_diagnostic_and_is_answered_by_its_code_action() {
         .notification("$/cancelRequest", |params| params["id"] == id);
     job.editor.respond_error(&asked, -32800, "cancelled");
     job.editor.notification("window/showMessage", |params| {
-        params["message"] == "Outrigger: done. Set."
+        params["message"] == "Outrigger: done. The port is known now."
     });
     let actions = job.editor.request(
         "textDocument/codeAction",
@@ -980,7 +983,10 @@ fn an_answer_can_be_typed_as_a_command() {
     for (words, told) in [("8080", "8080"), ("use port 90", "use port 90")] {
         let mut job = Job::new(plain(), &[]);
         let ask = json!({"question": "Which port?", "choices": ["80", "8080"]});
-        job.start(&[tool("c1", "ask", ask), shown(told, done("Set."))]);
+        job.start(&[
+            tool("c1", "ask", ask),
+            shown(told, done("The port is known now.")),
+        ]);
         let asked = job
             .editor
             .server_request("window/showMessageRequest", |_| true);
@@ -992,7 +998,7 @@ fn an_answer_can_be_typed_as_a_command() {
         job.editor
             .notification("$/cancelRequest", |params| params["id"] == withdrawn);
         job.editor.notification("window/showMessage", |params| {
-            params["message"] == "Outrigger: done. Set."
+            params["message"] == "Outrigger: done. The port is known now."
         });
     }
 }

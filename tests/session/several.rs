@@ -105,7 +105,7 @@ fn always_for_this_run_answers_what_is_queued_and_a_kept_file_keeps_all() {
                 "multi_edit",
                 edits(&[("a.txt", "one", "1"), ("b.txt", "two", "2")]),
             ),
-            shown(told, done("Done.")),
+            shown(told, done("As the user wished.")),
         ]);
         let ready = question(&mut job);
         fs::write(job.path("a.txt"), "my one\n").unwrap();
@@ -170,7 +170,7 @@ fn deletion_of_what_the_run_did_not_make_is_asked_about() {
                 "nothing had to be deleted",
                 tool("d3", "delete", json!({"path": "mine.txt"})),
             ),
-            shown(told, done("Done.")),
+            shown(told, done("As the user wished.")),
         ]);
         let asked = question(&mut job);
         assert_eq!(asked["kind"]["reason"], "deletion", "{asked}");

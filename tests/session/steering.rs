@@ -136,7 +136,7 @@ fn a_client_that_offered_no_events_is_sent_none_of_a_run_that_was_interrupted() 
     first.kill();
     drop(first);
 
-    lasting.script(&[shown("80", done("Set."))]);
+    lasting.script(&[shown("80", done("The port is known now."))]);
     let mut client = plain();
     client["capabilities"]["experimental"] = json!({"outrigger": {"version": 1}});
     let mut second = lasting.editor_as(client);
@@ -145,6 +145,6 @@ fn a_client_that_offered_no_events_is_sent_none_of_a_run_that_was_interrupted() 
     assert_eq!(again["params"], asked["params"]);
     second.respond(&again, json!({"title": "80"}));
     second.notification("window/showMessage", |params| {
-        params["message"] == "Outrigger: done. Set."
+        params["message"] == "Outrigger: done. The port is known now."
     });
 }

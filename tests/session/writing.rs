@@ -53,7 +53,10 @@ fn withdrawn(job: &mut Job, asked: &Value) {
 fn a_code_action_opens_a_document_that_answers_when_it_is_saved() {
     let mut job = Job::new(showing(), &[("port.txt", "first\nport = ?\n")]);
     let place = json!({"path": "port.txt", "line": 2});
-    job.start(&[ask(place), shown("take é\n90", done("Set."))]);
+    job.start(&[
+        ask(place),
+        shown("take é\n90", done("The port is known now.")),
+    ]);
     let asked = job
         .editor
         .server_request("window/showMessageRequest", |_| true);
@@ -85,13 +88,16 @@ fn a_code_action_opens_a_document_that_answers_when_it_is_saved() {
     write_above(&file, "take é\n90");
     withdrawn(&mut job, &asked);
     message(&mut job, "Outrigger: answered: Which port?");
-    message(&mut job, "Outrigger: done. Set.");
+    message(&mut job, "Outrigger: done. The port is known now.");
 }
 
 #[test]
 fn a_button_opens_the_document_and_a_choice_may_be_written() {
     let mut job = Job::new(showing(), &[]);
-    job.start(&[ask(json!({})), shown("8080", done("Set."))]);
+    job.start(&[
+        ask(json!({})),
+        shown("8080", done("The port is known now.")),
+    ]);
     let asked = job
         .editor
         .server_request("window/showMessageRequest", |_| true);
@@ -102,7 +108,7 @@ fn a_button_opens_the_document_and_a_choice_may_be_written() {
     let file = opened(&mut job);
     write_above(&file, "8080");
     message(&mut job, "Outrigger: answered: Which port?");
-    message(&mut job, "Outrigger: done. Set.");
+    message(&mut job, "Outrigger: done. The port is known now.");
     let listed = json!({"all": true});
     let listed = job.editor.request("outrigger/question/list", listed);
     let answer = &listed["questions"][0]["state"]["answer"];
@@ -112,7 +118,10 @@ fn a_button_opens_the_document_and_a_choice_may_be_written() {
 #[test]
 fn where_no_document_can_be_shown_the_message_names_a_file() {
     let mut job = Job::new(plain(), &[]);
-    job.start(&[ask(json!({})), shown("neunzig é", done("Set."))]);
+    job.start(&[
+        ask(json!({})),
+        shown("neunzig é", done("The port is known now.")),
+    ]);
     let asked = job
         .editor
         .server_request("window/showMessageRequest", |_| true);
@@ -124,7 +133,7 @@ fn where_no_document_can_be_shown_the_message_names_a_file() {
     fs::write(file, "neunzig é").unwrap();
     withdrawn(&mut job, &asked);
     message(&mut job, "Outrigger: answered: Which port?");
-    message(&mut job, "Outrigger: done. Set.");
+    message(&mut job, "Outrigger: done. The port is known now.");
 }
 
 #[test]

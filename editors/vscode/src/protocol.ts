@@ -192,6 +192,8 @@ export type BlockerReason =
   | "stall"
   /** The same call with the same result, again and again. */
   | "circles"
+  /** Many turns in which no file was changed and no finding mended. */
+  | "noProgress"
   /** The model made no plan that can be followed. */
   | "plan";
 
@@ -263,6 +265,15 @@ export type ChangedKind =
   | "created" | "edited" | "deleted"
   /** The changes took back each other. */
   | "unchanged";
+
+/**
+ * Run the project's checks (linters, compilers, tests) now. They also run by themselves after each change, the quick ones,
+ * and before you are done, all.
+ */
+export interface CheckWork {
+  /** Only the checks of these files. Default: everything. */
+  paths: Array<RelPath>;
+}
 
 export interface Choice {
   /** What happens then. */
@@ -485,6 +496,14 @@ export interface FileSummary {
   removed: number;
 }
 
+/** Find files by name, honouring ignore files. */
+export interface FindFiles {
+  /** Folder relative to the workspace root. Default: the root. */
+  path: RelPath | null;
+  /** A glob, such as `**\/*_test.rs` or `src/**\/mod.ts`. */
+  pattern: string;
+}
+
 /** One failure a gate reports. */
 export interface Finding {
   code: string | null;
@@ -508,6 +527,16 @@ export interface Finding {
 }
 
 export type FindingTag = "unnecessary" | "deprecated";
+
+/** Say that the task is done. All checks run; you are done when they find nothing new. */
+export interface FinishTask {
+  /** What shows that it works: a test that passes, an output that you saw. */
+  evidence: Array<string>;
+  /** Only if you changed no file: why nothing had to be changed. */
+  nothing_changed_because: string | null;
+  /** What you did, in a few sentences, for the user. */
+  summary: string;
+}
 
 /** One repair: all of its edits or none. */
 export interface Fix {
@@ -535,7 +564,7 @@ export interface GateReport {
   /** For people: why it is an error or missing and what to do, what was cut. */
   notes: Array<string>;
   outcome: Outcome;
-  /** Some requested files could not be checked, although the findings are valid. */
+  /** Some of what was asked could not be checked, although the findings are valid: the gate stopped at one of them. */
   partial: boolean;
 }
 
@@ -546,7 +575,9 @@ export type GateRound =
   /** After a change. */
   | "change"
   /** Before the run may succeed. */
-  | "final";
+  | "final"
+  /** The agent wants to know. */
+  | "asked";
 
 /** One round of gates inside a run, counted from 1. */
 export type GateRoundId = number;
@@ -1054,6 +1085,12 @@ export type ReadCall = (
   id: ToolCallId;
   name: string;
 };
+
+/** See the problems that are reported now: what the project's checks found in your work, and what the user's editor shows. */
+export interface ReadDiagnostics {
+  /** Only those of this file. Default: all. */
+  path: RelPath | null;
+}
 
 /** Read a text file of the workspace. Unsaved text of the editor is what you see. */
 export interface ReadFile {
@@ -1684,6 +1721,10 @@ export type Steer =
   | {
     type: "goOn";
   }
+  /** The present step of the plan is skipped, at the next safe point. */
+  | {
+    type: "skipStep";
+  }
   /** Another model does the rest. */
   | {
     type: "model";
@@ -1804,12 +1845,18 @@ export interface TaskBudget {
 
 /** `outrigger/task/clean` */
 export interface TaskCleanParams {
+  /** Who says it. Default: the client's name. */
+  by?: string | null;
+  /** The task's workspace folder, where several are open. */
+  folder?: string | null;
   /** Files that were edited since become what they were before the runs, too. */
   force?: boolean;
   /** Only say what would be done. */
   preview?: boolean;
-  /** Runs that have ended without success. */
-  runIds: Array<RunId>;
+  /** Or runs that have ended without success. */
+  runIds?: Array<RunId>;
+  /** The task: all its runs that did not succeed, and it is set back to the backlog. */
+  taskId?: TaskId | null;
 }
 
 export interface TaskCleanResult {
@@ -1819,6 +1866,8 @@ export interface TaskCleanResult {
   revertId?: RunId | null;
   /** The runs that were cleaned up after. */
   runIds: Array<RunId>;
+  /** The task as it stands now. */
+  task?: Task | null;
 }
 
 /** `outrigger/task/edit`: what is left out stays as it is. */
@@ -2105,11 +2154,27 @@ export type ToolUse =
   | {
     tool: "propose_plan";
     arguments: ProposePlan;
+  }
+  | {
+    tool: "glob";
+    arguments: FindFiles;
+  }
+  | {
+    tool: "check";
+    arguments: CheckWork;
+  }
+  | {
+    tool: "diagnostics";
+    arguments: ReadDiagnostics;
+  }
+  | {
+    tool: "finish";
+    arguments: FinishTask;
   };
 
 /**
  * `outrigger/trust`: the editor has asked its user whether what a folder says is run may be run. Said at the start as
- * `initializationOptions.trusted`, later on by this, as a request or as a notification.
+ * `initializationOptions.trusted`, later on by this.
  */
 export interface TrustParams {
   /** URI, path or last name of a workspace folder. Left out: all of them. */

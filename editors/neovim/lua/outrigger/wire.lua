@@ -189,6 +189,7 @@
 ---| 'model' # The model failed and retrying does not help.
 ---| 'stall' # No sign of life.
 ---| 'circles' # The same call with the same result, again and again.
+---| 'noProgress' # Many turns in which no file was changed and no finding mended.
 ---| 'plan' # The model made no plan that can be followed.
 
 --- Limits of a run. Reaching one is a question, never a silent end.
@@ -231,6 +232,11 @@
 ---@field path outrigger.wire.RelPath
 
 ---@alias outrigger.wire.ChangedKind 'created'|'edited'|'deleted'|'unchanged'
+
+--- Run the project's checks (linters, compilers, tests) now. They also run by themselves after each change, the quick ones,
+--- and before you are done, all.
+---@class outrigger.wire.CheckWork
+---@field paths outrigger.wire.RelPath[] Only the checks of these files. Default: everything.
 
 ---@class outrigger.wire.Choice
 ---@field effect string What happens then.
@@ -380,6 +386,11 @@
 ---@field path outrigger.wire.RelPath
 ---@field removed integer
 
+--- Find files by name, honouring ignore files.
+---@class outrigger.wire.FindFiles
+---@field path? outrigger.wire.RelPath Folder relative to the workspace root. Default: the root.
+---@field pattern string A glob, such as `**/*_test.rs` or `src/**/mod.ts`.
+
 --- One failure a gate reports.
 ---@class outrigger.wire.Finding
 ---@field code? string
@@ -396,6 +407,12 @@
 ---@field test? string Test id, where the finding is a failed test.
 
 ---@alias outrigger.wire.FindingTag 'unnecessary'|'deprecated'
+
+--- Say that the task is done. All checks run; you are done when they find nothing new.
+---@class outrigger.wire.FinishTask
+---@field evidence string[] What shows that it works: a test that passes, an output that you saw.
+---@field nothing_changed_because? string Only if you changed no file: why nothing had to be changed.
+---@field summary string What you did, in a few sentences, for the user.
 
 --- One repair: all of its edits or none.
 ---@class outrigger.wire.Fix
@@ -419,13 +436,14 @@
 ---@field gate outrigger.wire.GateId
 ---@field notes string[] For people: why it is an error or missing and what to do, what was cut.
 ---@field outcome outrigger.wire.Outcome
----@field partial boolean Some requested files could not be checked, although the findings are valid.
+---@field partial boolean Some of what was asked could not be checked, although the findings are valid: the gate stopped at one of them.
 
 --- Why gates run.
 ---@alias outrigger.wire.GateRound
 ---| 'baseline' # Before the run's first change: what is already broken.
 ---| 'change' # After a change.
 ---| 'final' # Before the run may succeed.
+---| 'asked' # The agent wants to know.
 
 --- One round of gates inside a run, counted from 1.
 ---@alias outrigger.wire.GateRoundId integer
@@ -825,6 +843,10 @@
 ---@alias outrigger.wire.ReadCall
 ---| outrigger.wire.ReadCall.Use
 ---| outrigger.wire.ReadCall.Malformed
+
+--- See the problems that are reported now: what the project's checks found in your work, and what the user's editor shows.
+---@class outrigger.wire.ReadDiagnostics
+---@field path? outrigger.wire.RelPath Only those of this file. Default: all.
 
 --- Read a text file of the workspace. Unsaved text of the editor is what you see.
 ---@class outrigger.wire.ReadFile
@@ -1367,6 +1389,10 @@
 ---@class outrigger.wire.Steer.GoOn
 ---@field type 'goOn'
 
+--- The present step of the plan is skipped, at the next safe point.
+---@class outrigger.wire.Steer.SkipStep
+---@field type 'skipStep'
+
 --- Another model does the rest.
 ---@class outrigger.wire.Steer.Model
 ---@field type 'model'
@@ -1377,6 +1403,7 @@
 ---| outrigger.wire.Steer.Message
 ---| outrigger.wire.Steer.Pause
 ---| outrigger.wire.Steer.GoOn
+---| outrigger.wire.Steer.SkipStep
 ---| outrigger.wire.Steer.Model
 
 --- One item of a plan.
@@ -1452,14 +1479,18 @@
 
 --- `outrigger/task/clean`
 ---@class outrigger.wire.TaskCleanParams
+---@field by? string Who says it. Default: the client's name.
+---@field folder? string The task's workspace folder, where several are open.
 ---@field force? boolean Files that were edited since become what they were before the runs, too.
 ---@field preview? boolean Only say what would be done.
----@field runIds outrigger.wire.RunId[] Runs that have ended without success.
+---@field runIds? outrigger.wire.RunId[] Or runs that have ended without success.
+---@field taskId? outrigger.wire.TaskId The task: all its runs that did not succeed, and it is set back to the backlog.
 
 ---@class outrigger.wire.TaskCleanResult
 ---@field files outrigger.wire.RevertedFile[] By path.
 ---@field revertId? outrigger.wire.RunId As of a revert.
 ---@field runIds outrigger.wire.RunId[] The runs that were cleaned up after.
+---@field task? outrigger.wire.Task The task as it stands now.
 
 --- `outrigger/task/edit`: what is left out stays as it is.
 ---@class outrigger.wire.TaskEditParams
@@ -1711,6 +1742,22 @@
 ---@field tool 'propose_plan'
 ---@field arguments outrigger.wire.ProposePlan
 
+---@class outrigger.wire.ToolUse.Glob
+---@field tool 'glob'
+---@field arguments outrigger.wire.FindFiles
+
+---@class outrigger.wire.ToolUse.Check
+---@field tool 'check'
+---@field arguments outrigger.wire.CheckWork
+
+---@class outrigger.wire.ToolUse.Diagnostics
+---@field tool 'diagnostics'
+---@field arguments outrigger.wire.ReadDiagnostics
+
+---@class outrigger.wire.ToolUse.Finish
+---@field tool 'finish'
+---@field arguments outrigger.wire.FinishTask
+
 --- A tool call whose arguments fit the tool.
 ---@alias outrigger.wire.ToolUse
 ---| outrigger.wire.ToolUse.Read
@@ -1725,9 +1772,13 @@
 ---| outrigger.wire.ToolUse.Ask
 ---| outrigger.wire.ToolUse.Plan
 ---| outrigger.wire.ToolUse.Propose_plan
+---| outrigger.wire.ToolUse.Glob
+---| outrigger.wire.ToolUse.Check
+---| outrigger.wire.ToolUse.Diagnostics
+---| outrigger.wire.ToolUse.Finish
 
 --- `outrigger/trust`: the editor has asked its user whether what a folder says is run may be run. Said at the start as
---- `initializationOptions.trusted`, later on by this, as a request or as a notification.
+--- `initializationOptions.trusted`, later on by this.
 ---@class outrigger.wire.TrustParams
 ---@field folder? string URI, path or last name of a workspace folder. Left out: all of them.
 ---@field trusted boolean
