@@ -14,6 +14,8 @@ use clap::Args;
 use super::output;
 use contract::Contract;
 
+/// Print the contract with the editors, generated from the types that are compiled in.
+///
 /// Examples:
 ///   outrigger protocol --typescript > src/protocol.ts
 ///   outrigger protocol --lua > lua/outrigger/wire.lua
