@@ -111,11 +111,11 @@ fn read_string(
         "finish_reason"
         | "stop_reason"
         | "finishreason"
-        | "blockreason"
-        | "block_reason"
         | "native_finish_reason"
         | "stopreason"
         | "done_reason" => facts.finish.push(text.to_lowercase()),
+        // Whatever it says, a prompt with a reason to be blocked was blocked.
+        "blockreason" | "block_reason" => facts.finish.push("prompt_blocked".to_owned()),
         "type" | "code" | "status" | "reason" | "error_code" | "errorcode" | "__type"
         | "quotaid" | "name" | "kind" | "error_type" => {
             if let Ok(number) = text.trim().parse::<u16>()
@@ -134,10 +134,10 @@ fn read_string(
             }
         }
         "retrydelay" => facts.retry_delay = Some(text.to_owned()),
-        "message" | "msg" | "error" | "detail" | "details" | "raw" | "title" | "description"
-        | "error_description" | "body" | "cause" | "error_message" | "errormessage" | "errors"
-        | "statusmessage" | "blockreasonmessage" | "finishmessage" | "finish_message"
-        | "stop_details" | "refusal" | "explanation" => {
+        "message" | "msg" | "errmsg" | "error_msg" | "errormsg" | "error" | "detail"
+        | "details" | "raw" | "title" | "description" | "error_description" | "body" | "cause"
+        | "error_message" | "errormessage" | "errors" | "statusmessage" | "blockreasonmessage"
+        | "finishmessage" | "finish_message" | "stop_details" | "refusal" | "explanation" => {
             read_text(text, depth + 1, facts, messages, inner_status);
         }
         name => keep_time(name, text, facts),
