@@ -15,8 +15,9 @@ use super::endpoint::{
 use super::http::{Clients, Place, Transport};
 use super::secret::Secret;
 
-/// How long a server on this machine may take to say what it has.
-const PATIENCE: Duration = Duration::from_millis(600);
+/// How long a server on this machine may take to say what it has. Nobody waits where nothing listens; a busy machine's
+/// server takes its time.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// How long it may take to count the tokens of a long prompt.
 const COUNTING: Duration = Duration::from_secs(5);
 /// Bytes of an answer that are read.
