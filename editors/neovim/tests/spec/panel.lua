@@ -209,7 +209,8 @@ end)
 t.test('a hundred thousand events neither pile up nor hold up', function()
   local case = panel()
   case.tell(start('viel'))
-  local started = vim.uv.hrtime()
+  -- The time of this process alone, so that what else the machine does is not counted.
+  local started = os.clock()
   for index = 1, 33333 do
     local call = 'c' .. index
     case.tell({ type = 'toolRequested', call = call, name = 'read', summary = 'datei' .. index })
@@ -217,7 +218,7 @@ t.test('a hundred thousand events neither pile up nor hold up', function()
     case.tell({ type = 'toolCompleted', call = call, result = 'gut' })
   end
   case.shows('✓ read datei33333')
-  local ms = (vim.uv.hrtime() - started) / 1e6
+  local ms = (os.clock() - started) * 1000
   t.equal(true, #case.lines() < 200, 'lines')
   -- What the events may cost, each; ten times that would be seen.
   t.equal(true, ms < 20000, ('%d ms for 100,000 events'):format(ms))
