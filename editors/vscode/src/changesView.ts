@@ -31,11 +31,11 @@ export class ChangesView {
         if (!now) {
             return undefined;
         }
-        // Of what is no text there is only what it is now.
+        // Of what is no text there is only what it is now. Under another path VS Code would call the file renamed.
         const left =
             before === null || patch === ''
                 ? undefined
-                : vscode.Uri.from({ scheme: SIDE_SCHEME, path: changedPath(runId, 'before', path) });
+                : vscode.Uri.from({ scheme: SIDE_SCHEME, path: now.path, query: changedPath(runId, 'before', path) });
         return [now, left, (await isThere(now)) ? now : undefined];
     }
 }

@@ -109,6 +109,7 @@ export const panelCommands = [
     'resume',
     'pause',
     'goOn',
+    'skipStep',
     'useModel',
     'revert',
     'commitMessage',

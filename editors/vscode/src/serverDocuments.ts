@@ -15,15 +15,15 @@ export class ServerDocuments implements vscode.TextDocumentContentProvider, vsco
         this.#registration = vscode.workspace.registerTextDocumentContentProvider(SIDE_SCHEME, this);
     }
 
-    async provideTextDocumentContent({ path }: vscode.Uri): Promise<string> {
+    async provideTextDocumentContent({ path, query }: vscode.Uri): Promise<string> {
         const side = readSidePath(path);
         if (side) {
             const question = await this.known(side.question);
             return question ? this.sidecars.readDocument(question.run, serverUri(question.id, side.side)) : '';
         }
-        const run = readChangedPath(path);
+        const run = readChangedPath(query);
         if (run !== undefined) {
-            return this.sidecars.readDocument(run, encodedUri(path));
+            return this.sidecars.readDocument(run, encodedUri(query));
         }
         return readGatePath(path) === undefined ? '' : this.#ofAnyFolder(encodedUri(path));
     }

@@ -148,6 +148,8 @@ function steerText(steer: Steer): string {
             return steer.text;
         case 'pause':
             return 'Pause';
+        case 'skipStep':
+            return 'Skip this step';
         case 'goOn':
             return 'Go on';
         case 'model':

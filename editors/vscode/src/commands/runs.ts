@@ -110,6 +110,13 @@ function underWay({ sidecars, panel, progress }: RunContext): vscode.Disposable 
                 await saying('let the run go on', () => sidecars.steer(run.runId, { type: 'goOn' }));
             }
         },
+        'outrigger.skipStep': async (argument: unknown) => {
+            const isStepped = ({ plan }: RunState) => plan.some(({ state, step }) => state === 'in_progress' && step);
+            const run = await active(argument, 'Skip the present step of which run?', isStepped);
+            if (run) {
+                await saying('skip the step', () => sidecars.steer(run.runId, { type: 'skipStep' }));
+            }
+        },
         'outrigger.useModel': async (argument: unknown) => {
             const run = await active(argument, 'Another model for which run?');
             const given = textField(argument, 'model');

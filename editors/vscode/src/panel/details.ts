@@ -26,6 +26,11 @@ export interface DetailsContext {
     draftsChanged: () => void;
 }
 
+/** The step of a plan that is followed which is being done. */
+function isStepNow({ state, step }: RunDetail['plan'][number]): boolean {
+    return state === 'in_progress' && step !== undefined && step !== null;
+}
+
 /** Name of what was typed to a run, among all drafts. */
 export function draftName(runId: string): string {
     return `run:${runId}`;
@@ -73,6 +78,7 @@ export class RunDetails {
             offered('Stop', 'cancel', works, true),
             offered('Pause', 'pause', (run) => works(run) && !run.paused),
             offered('Go on', 'goOn', (run) => works(run) && run.paused, true),
+            offered('Skip the step', 'skipStep', (run) => works(run) && run.plan.some(isStepNow)),
             offered('Resume', 'resume', (run) => run.status === 'interrupted', true),
             offered('Give it up', 'cancel', (run) => run.status === 'interrupted'),
             offered('Another model…', 'useModel', works),

@@ -34,7 +34,7 @@ test('the changes of a run are one diff over its files', async () => {
     await ended(id);
     await vscode.commands.executeCommand('outrigger.showChanges', { runId: id });
     const before = await until('the text of before', () =>
-        vscode.workspace.textDocuments.find(({ uri }) => uri.path === `/run/${id}/before/first.txt`),
+        vscode.workspace.textDocuments.find(({ uri }) => uri.query === `/run/${id}/before/first.txt`),
     );
     assert.equal(before.getText(), 'eins\n');
     await vscode.commands.executeCommand('outrigger.openTranscript', { runId: id });
