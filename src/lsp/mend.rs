@@ -4,13 +4,16 @@
 //!   message: a document would be open and nobody would know.
 //! * Our own answers, where LSP is newer than the library of its types.
 //! * Methods of ours without parameters, which stand for empty ones.
+//! * `outrigger/trust` as a notification: a handler that answers is never called for one.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 use tower_lsp::jsonrpc::Response;
 
+use super::methods::TRUST_TOLD;
 use super::virtual_documents;
+use crate::protocol::method;
 
 /// Fields that hold a URI, wherever they are in a message.
 const FIELDS: [&str; 2] = ["uri", "rootUri"];
@@ -19,6 +22,9 @@ const FIELDS: [&str; 2] = ["uri", "rootUri"];
 pub fn call(fields: &mut Map<String, Value>) {
     let method = fields.get("method").and_then(Value::as_str);
     let is_ours = method.is_some_and(|method| method.starts_with("outrigger/"));
+    if method == Some(method::TRUST) && !fields.contains_key("id") {
+        fields.insert("method".to_owned(), Value::from(TRUST_TOLD));
+    }
     match fields.get_mut("params") {
         Some(params) => uris(params),
         None if is_ours => {

@@ -46,6 +46,9 @@ use crate::protocol::run::{
 use crate::protocol::settings;
 use crate::protocol::trust::{TrustParams, TrustResult};
 
+/// Under this name comes [`method::TRUST`] where it is a notification.
+pub const TRUST_TOLD: &str = "outrigger/trust/told";
+
 /// Adds the methods.
 pub fn add(builder: LspServiceBuilder<Server>) -> LspServiceBuilder<Server> {
     builder
@@ -73,6 +76,7 @@ pub fn add(builder: LspServiceBuilder<Server>) -> LspServiceBuilder<Server> {
         .custom_method(method::MODELS_KEY, models::key)
         .custom_method(method::SETTINGS_LIST, settings_list)
         .custom_method(method::TRUST, trust)
+        .custom_method(TRUST_TOLD, trust_told)
         .custom_method(virtual_documents::METHOD, text_document_content)
 }
 
@@ -623,7 +627,14 @@ async fn document_read(server: &Server, params: Value) -> Result<ReadResult> {
     Ok(ReadResult { uri, text })
 }
 
-/// The editor has asked its user. It is a request, whether or not its answer is wanted.
+/// The same as a notification: nobody hears of a mistake but the log.
+async fn trust_told(server: &Server, params: Value) {
+    if let Err(why) = trust(server, params).await {
+        tracing::warn!("{}", why.message);
+    }
+}
+
+/// The editor has asked its user.
 async fn trust(server: &Server, params: Value) -> Result<TrustResult> {
     let TrustParams { trusted, folder } = read(method::TRUST, params)?;
     let sessions = match folder {

@@ -88,7 +88,7 @@ fn nothing_runs_where_the_editor_does_not_trust_the_folder() {
     assert!(!job.path("ran.log").exists());
     // The same folder, trusted.
     job.editor
-        .request("outrigger/trust", json!({"trusted": true}));
+        .notify("outrigger/trust", json!({"trusted": true}));
     let path = job.path("a.txt");
     let uri = job.editor.open(&path, "bad word\n");
     saved(&mut job, &uri);
