@@ -138,7 +138,7 @@ fn mistakes_of_a_gate_are_told_with_their_line() {
             other => panic!("{other}"),
         })
         .collect();
-    assert_eq!(lines, [3, 15, 18, 18], "{:#?}", loaded.problems);
+    assert_eq!(lines, [3, 14, 17, 17], "{:#?}", loaded.problems);
     assert_eq!(
         loaded.settings.gates.on_save,
         crate::gates::settings::OnSave::Always

@@ -358,11 +358,21 @@ mod tests {
     }
 
     fn offered(seen: &str, line: u32, context: Value, literals: bool) -> Vec<Value> {
+        offered_in((TEXT, seen), line, context, literals)
+    }
+
+    /// In a document with this text, where the gate has seen that one.
+    fn offered_in(
+        (text, seen): (&str, &str),
+        line: u32,
+        context: Value,
+        literals: bool,
+    ) -> Vec<Value> {
         let at = lsp_types::Position { line, character: 0 };
         let document = OpenDocument {
             uri: "file:///w/a.rs".into(),
             version: 3,
-            text: Rope::from_str(TEXT),
+            text: Rope::from_str(text),
             dirty: false,
             saved: None,
         };
@@ -453,7 +463,7 @@ mod tests {
     #[test]
     fn a_comment_that_asks_for_something_is_done_or_kept() {
         let none = json!({"diagnostics": []});
-        let actions = offered("x = 1  # TODO(ada): größer\n", 0, none, true);
+        let actions = offered_in(("x = 1  # TODO(ada): größer\n", ""), 0, none, true);
         let ours: Vec<&Value> = actions
             .iter()
             .filter(|action| action["kind"] == "refactor")
@@ -466,7 +476,7 @@ mod tests {
             json!([{"folder": "file:///w", "origin": {"type": "todo", "path": "a.rs", "line": 1, "text": "größer"}}])
         );
         let fixes = json!({"diagnostics": [], "only": ["quickfix"]});
-        let fixes = offered("# TODO: größer\n", 0, fixes, true);
+        let fixes = offered_in(("# TODO: größer\n", ""), 0, fixes, true);
         assert!(fixes.iter().all(|action| action["kind"] != "refactor"));
     }
 

@@ -517,7 +517,7 @@ mod tests {
                 method.name
             );
         }
-        for word in text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.')) {
+        for word in text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.' || c == '_')) {
             if word.starts_with(PREFIX) {
                 assert!(declared.contains(word.trim_end_matches('.')), "{word}");
             }

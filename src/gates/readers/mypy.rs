@@ -71,11 +71,6 @@ pub fn read(reading: &Reading<'_>, output: &ToolOutput) -> Parsed {
             .take(20)
             .map(str::to_owned),
     );
-    // A syntax error anywhere: no file's types were looked at.
-    parsed.partial = text.contains("errors prevented further checking")
-        || items
-            .iter()
-            .any(|item| item.code.as_deref() == Some("syntax"));
     let silent = text.trim().is_empty();
     if output.exit.code() == Some(0) && parsed.report == ReportState::Absent {
         // With `--output json` a clean run prints nothing, or the line of success.

@@ -124,7 +124,10 @@ fn several_edits_are_all_or_nothing() {
             ]),
             "ask 1",
         ),
-        (edits(&[("a", "one", "one", disk("one\n"))]), "identical"),
+        (
+            edits(&[("a", "one", "one", disk("one\n"))]),
+            "refuse a was not changed",
+        ),
     ];
     for (set, want) in rows {
         let verdict = set.decide(|path| (path.as_str() == "b").then_some(&read), policies);
