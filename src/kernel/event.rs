@@ -206,7 +206,8 @@ pub struct Context {
     pub files: String,
     /// AGENTS.md and its like: path and text.
     pub conventions: Vec<Convention>,
-    /// Files that the task names, as they are now: the model need not read them.
+    /// Files that the task names, as they are now. Shown in passing, which is not yet having read them: a whole new text put
+    /// over one is asked about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub named: Vec<SeenFile>,
     /// Where names of the task occur, one place a line.

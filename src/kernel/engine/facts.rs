@@ -153,9 +153,6 @@ fn on_context(run: &mut Run, frame: &mut Frame<'_>, context: &Context) {
         return;
     }
     run.system = prompt::system(context);
-    for file in &context.named {
-        run.seen.insert(file.path.clone(), file.clone());
-    }
     match run.spec.engine {
         Engine::React => react::begin(run, frame, context),
         Engine::Plan => plan::begin(run, frame, context),

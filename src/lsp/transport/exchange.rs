@@ -201,6 +201,16 @@ impl<S: LanguageServer, W: Output> Exchange<S, W> {
                 method,
                 outcome,
             }),
+            // Its reply must not be lost to an `exit` that follows at once and ends what waits. It waits for our own side
+            // only, and not for long; nothing else that may come now has to be read before.
+            Poll::Pending if method == "shutdown" => {
+                let outcome = self.runtime.block_on(handler);
+                self.finish(Finished {
+                    id,
+                    method,
+                    outcome,
+                });
+            }
             Poll::Pending => {
                 let exchange = Arc::clone(self);
                 let rest = async move {
