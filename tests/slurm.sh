@@ -153,6 +153,9 @@ wait_for "[ -e $work/four.here ]"
 touch "$work/again"
 first=$(sed -n 's/^{"runId":"\([^"]*\)".*/\1/p' "$work/four.out" | head -n 1)
 scontrol requeue "$job"
+# Slurm lets a requeued job rest for two minutes.
+wait_for "[ \"\$(squeue --noheader --jobs=$job --format=%T)\" = PENDING ]"
+scontrol update jobid="$job" StartTime=now
 wait_for "! squeue --noheader --jobs=$job --states=all --format=%T | grep -Eq 'PENDING|RUNNING|COMPLETING|CONFIGURING'"
 echo "slurm: job $job: $(scontrol show job "$job" | grep -Eo 'JobState=[A-Z]+|Restarts=[0-9]+|ExitCode=[0-9:]+' | tr '\n' ' ')"
 scontrol show job "$job" | grep -q 'Restarts=1'
@@ -160,7 +163,7 @@ runs=$(sed -n 's/^{"runId":"\([^"]*\)".*/\1/p' "$work/four.out" | sort -u)
 [ "$runs" = "$first" ] || { echo "slurm: another run was started: $runs"; exit 1; }
 # What was under way when it was killed is uncertain: it is asked about, and goes on with the answer.
 if ! [ -e "$tree/four.txt" ]; then
-    "$BIN" answer last 1 --yes --root "$tree" || [ $? = 5 ]
+    "$BIN" answer --unattended --root "$tree" last 1 || [ $? = 5 ]
 fi
 [ "$(cat "$tree/four.txt")" = four ]
 echo "slurm: a killed job was requeued and its run $first taken up"
