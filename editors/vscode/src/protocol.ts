@@ -349,7 +349,10 @@ export interface Context {
   folder: string;
   /** Where names of the task occur, one place a line. */
   mentions?: string;
-  /** Files that the task names, as they are now: the model need not read them. */
+  /**
+   * Files that the task names, as they are now. Shown in passing, which is not yet having read them: a whole new text put
+   * over one is asked about.
+   */
   named?: Array<SeenFile>;
   /** What was left out, for people and model. */
   notes: Array<string>;

@@ -283,7 +283,7 @@
 ---@field files string One path a line, ignore files honoured, cut when long (which is then said).
 ---@field folder string Name of the workspace folder.
 ---@field mentions? string Where names of the task occur, one place a line.
----@field named? outrigger.wire.SeenFile[] Files that the task names, as they are now: the model need not read them.
+---@field named? outrigger.wire.SeenFile[] Files that the task names, as they are now. Shown in passing, which is not yet having read them: a whole new text put over one is asked about.
 ---@field notes string[] What was left out, for people and model.
 ---@field open? string Documents that are open in the editor, those with unsaved text marked; one a line.
 ---@field recent? string Files that were changed last, newest first; one a line.

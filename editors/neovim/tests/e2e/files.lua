@@ -96,8 +96,33 @@ local function with_switches(bits)
   end
 end
 
+--- The ways in which the options are set. A run waits for two seconds after the last key, so that not all 128 ways are
+--- tried each time: these eight have every two options in all four ways. `OUTRIGGER_ALL_WAYS` tries all.
+local function ways()
+  local all = {}
+  if os.getenv('OUTRIGGER_ALL_WAYS') then
+    for bits = 0, 2 ^ #SWITCHES - 1 do
+      table.insert(all, bits)
+    end
+    return all
+  end
+  for row = 0, 7 do
+    local bits = 0
+    -- The sums of each choice of the row's three digits are independent of each other, two by two.
+    for column = 1, #SWITCHES do
+      local chosen, odd = bit.band(row, column), 0
+      while chosen > 0 do
+        odd, chosen = bit.bxor(odd, bit.band(chosen, 1)), bit.rshift(chosen, 1)
+      end
+      bits = bits + odd * 2 ^ (column - 1)
+    end
+    table.insert(all, bits)
+  end
+  return all
+end
+
 t.test(
-  'options that touch writing, all 128 ways: the buffer and the file are the same, nothing typed is lost',
+  'options that touch writing, in all ways by two: the buffer and the file are the same, nothing typed is lost',
   function()
     local folder = t.folder()
     vim.o.directory, vim.o.undodir, vim.o.backupdir = folder .. '//', folder, folder
@@ -105,7 +130,7 @@ t.test(
     p.enter(project)
     p.open(project, 'src/lib.rs')
     vim.o.updatecount = 1
-    for bits = 0, 2 ^ #SWITCHES - 1 do
+    for _, bits in ipairs(ways()) do
       w.reset()
       local name = ('text-%d.txt'):format(bits)
       local path = project.root .. '/' .. name
