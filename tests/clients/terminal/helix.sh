@@ -21,6 +21,7 @@ press g e o
 write_text '// getippt 漢字'
 press Escape
 shows 'getippt 漢字'
+is_served
 write_text ':lsp-workspace-command outrigger.run "mach es größer"'
 press Enter
 shows 'mismatched types'

@@ -58,6 +58,19 @@ block() {
     }
 }
 
+# is_served: waits until the sidecar has the project open: before, an editor has nobody to send a command to.
+is_served() {
+    local tries
+    for ((tries = 0; tries < 200; tries++)); do
+        if [[ -n $(ls -A "$OUTRIGGER_STATE_DIR") ]]; then
+            return
+        fi
+        sleep 0.1
+    done
+    echo "FAIL the editor never started the sidecar"
+    exit 1
+}
+
 # shows TEXT: waits until the screen has it.
 shows() {
     local tries
