@@ -98,6 +98,7 @@ pub async fn doctor(arguments: &Arguments, open: &Open) -> anyhow::Result<u8> {
             "choose a folder of yours with --state-dir or OUTRIGGER_STATE_DIR",
         )),
     }
+    checks.extend(project::gates(&root, arguments.workspace.state_dir()).await);
     checks.push(project::git(&root));
     checks.push(machine::permissions(&root));
     checks.push(machine::home(|name| std::env::var(name).ok()));

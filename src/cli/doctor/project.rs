@@ -42,6 +42,48 @@ pub fn settings(root: &Path, state_dir: Option<&Path>) -> Vec<Check> {
         .collect()
 }
 
+/// Whether what the workspace says is run may be run, and the gates that apply, each with its program.
+pub async fn gates(root: &Path, state_dir: Option<&Path>) -> Vec<Check> {
+    // Without a place for state there is nothing to be said here; that is a line of its own.
+    let Ok(checks) = check::Checks::open(root, state_dir) else {
+        return Vec::new();
+    };
+    let (listed, _, checked) = checks.list().await;
+    let mut lines = vec![match checked.refusal {
+        Some(why) => Check::warning("trust", why, "no gate and no command of this folder is run"),
+        None => Check::ok("trust", "what this folder says is run may be run"),
+    }];
+    if listed.is_empty() {
+        lines.push(Check::warning(
+            "gates",
+            "none applies: nothing will verify what a run changes",
+            "`outrigger gates list` says what was looked for",
+        ));
+    }
+    for gate in listed {
+        let place = if gate.root.is_empty() {
+            String::new()
+        } else {
+            format!(" in {}", gate.root)
+        };
+        lines.push(match gate.program {
+            Ok(program) => Check::ok(
+                "gates",
+                format!("{}{place}: {}", gate.gate, program.display()),
+            ),
+            Err(todo) => Check::warning(
+                "gates",
+                format!(
+                    "{}{place} is used here ({}), and not there",
+                    gate.gate, gate.why
+                ),
+                todo,
+            ),
+        });
+    }
+    lines
+}
+
 /// The model that would answer, and whether it can be reached.
 pub async fn models(app: &App, offline: bool) -> Vec<Check> {
     let asking = if offline {

@@ -242,7 +242,7 @@ async fn those_who_leave_the_group_or_the_session_are_found_too() {
     }
     commands.kill_leftovers().await;
     for process in left {
-        assert!(is_dead(process.pid), "{process:?}");
+        wait_until_dead(process.pid);
     }
 }
 
@@ -344,5 +344,5 @@ async fn a_command_that_runs_too_long_is_stopped_with_its_output_kept() {
     assert_eq!(first, "stopped: it had not ended after 1 s (`timeout_s`)");
     let pid: i32 = rest.lines().nth(2).unwrap().parse().unwrap();
     assert_eq!(rest, format!("output:\nso far\n{pid}\n"));
-    assert!(is_dead(pid));
+    wait_until_dead(pid);
 }
