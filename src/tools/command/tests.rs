@@ -198,7 +198,7 @@ async fn a_background_server_does_not_hold_the_command_and_ends_with_the_run() {
         [pid]
     );
     commands.kill_leftovers().await;
-    assert!(is_dead(pid));
+    wait_until_dead(pid);
     assert!(commands.leftovers().is_empty());
 }
 
