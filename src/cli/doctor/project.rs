@@ -1,12 +1,13 @@
 //! What is so for this project: its settings, the model, git.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 use super::Check;
-use crate::app::check;
+use crate::app::check::{self, Listed};
 use crate::app::{App, Asking, KeySource, NO_MODEL, ProviderState, Reach};
 use crate::config::Sources;
 
@@ -60,26 +61,47 @@ pub async fn gates(root: &Path, state_dir: Option<&Path>) -> Vec<Check> {
             "`outrigger gates list` says what was looked for",
         ));
     }
+    // A tool that many folders use is one line.
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut missing: BTreeMap<String, (Vec<Listed>, String)> = BTreeMap::new();
     for gate in listed {
-        let place = if gate.root.is_empty() {
-            String::new()
-        } else {
-            format!(" in {}", gate.root)
+        match &gate.program {
+            Ok(program) => {
+                let programs = found.entry(program.display().to_string()).or_default();
+                let name = gate.gate.to_string();
+                if !programs.contains(&name) {
+                    programs.push(name);
+                }
+            }
+            Err(todo) => {
+                let todo = todo.clone();
+                let name = gate.gate.to_string();
+                missing
+                    .entry(name)
+                    .or_insert((Vec::new(), todo))
+                    .0
+                    .push(gate);
+            }
+        }
+    }
+    for (program, gates) in found {
+        lines.push(Check::ok(
+            "gates",
+            format!("{}: {program}", gates.join(", ")),
+        ));
+    }
+    for (name, (uses, todo)) in missing {
+        let Some(first) = uses.first() else { continue };
+        let place = match (uses.len(), first.root.as_str()) {
+            (1, "") => String::new(),
+            (1, root) => format!(" in {root}"),
+            (count, root) => format!(" in {count} folders, such as {root}"),
         };
-        lines.push(match gate.program {
-            Ok(program) => Check::ok(
-                "gates",
-                format!("{}{place}: {}", gate.gate, program.display()),
-            ),
-            Err(todo) => Check::warning(
-                "gates",
-                format!(
-                    "{}{place} is used here ({}), and not there",
-                    gate.gate, gate.why
-                ),
-                todo,
-            ),
-        });
+        lines.push(Check::warning(
+            "gates",
+            format!("{name} is used{place} ({}), and not there", first.why),
+            todo,
+        ));
     }
     lines
 }
