@@ -91,6 +91,11 @@ fn a_run_that_waits_blocks_its_task_and_a_start_that_fails_gives_it_back() {
     let opened = job
         .editor
         .notification("outrigger/question/opened", |_| true);
+    // The question is told before the run's state, which is recorded next.
+    job.editor.notification("outrigger/run/event", |params| {
+        let event = &params["record"]["event"];
+        event["type"] == "statusChanged" && event["to"] == "waiting"
+    });
     assert_eq!(states(&mut job), ["t1 decide blocked"]);
     let again = job.editor.request_error(
         "outrigger/task/start",
